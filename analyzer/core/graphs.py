@@ -1,0 +1,129 @@
+"""What Dynamo captured: graphs, why each ended, and what was recompiled or refused."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+
+class Direction(StrEnum):
+    """Which of the three programs that AOTAutograd makes of a Dynamo graph."""
+
+    INFERENCE = "inference"
+    FORWARD = "forward"
+    BACKWARD = "backward"
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class GraphKey:
+    """The name of a graph, the same in every process and under every configuration that compiles it.
+
+    `digest` is 12 hex digits over the canonical FX graph with its input shapes, strides, dtypes and devices;
+    forward and backward of one Dynamo graph share it.
+    """
+
+    digest: str
+    direction: Direction
+
+    def __str__(self) -> str:
+        return f"{self.digest}.{self.direction}"
+
+    @staticmethod
+    def parse(text: str) -> GraphKey:
+        """The inverse of `str`. Raises ValueError when `text` is not a graph key."""
+        digest, dot, direction = text.partition(".")
+        if not dot or not digest:
+            raise ValueError(f"not a graph key: {text!r}")
+        return GraphKey(digest=digest, direction=Direction(direction))
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class GapKey:
+    """An eager gap: what runs after one graph and before the next; None is the edge of the step."""
+
+    after: GraphKey | None
+    before: GraphKey | None
+
+    def __str__(self) -> str:
+        return f"gap:{self.after or 'start'}>{self.before or 'end'}"
+
+
+Region = GraphKey | GapKey
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class SourceLine:
+    """A place in the user's code. `function` is None where only the line is known."""
+
+    file: str
+    line: int
+    function: str | None = None
+
+    def __str__(self) -> str:
+        return f"{self.file}:{self.line}"
+
+
+@dataclass(frozen=True, slots=True)
+class GraphBreak:
+    """One line of torch's `graph_breaks` log: where capture stopped, and torch's own reason and hint."""
+
+    where: SourceLine | None
+    reason: str
+    hint: str | None
+    compile_id: str | None
+    count: int = 1
+
+
+@dataclass(frozen=True, slots=True)
+class Recompile:
+    """A frame compiled again because a guard failed; `is_limit` when torch then gave up and runs it eager."""
+
+    where: SourceLine | None
+    guard: str
+    compile_id: str | None
+    is_limit: bool = False
+    count: int = 1
+
+
+@dataclass(frozen=True, slots=True)
+class CudaGraphSkip:
+    """A graph that torch refused to run as a CUDA graph, with torch's reason."""
+
+    key: GraphKey | None
+    where: SourceLine | None
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Graph:
+    """One captured graph and direction. Graphs with equal keys are one row with several compile ids.
+
+    `flops` are those of its matrix products and convolutions, `bytes` the compulsory traffic of its compiled
+    kernels as Inductor counts it; None where unknown.
+    """
+
+    key: GraphKey
+    compile_ids: tuple[str, ...]
+    source: tuple[SourceLine, ...]
+    op_count: int
+    ended_by: GraphBreak | None
+    flops: int | None = None
+    bytes: int | None = None
+    dtype: str | None = None
+
+    @property
+    def where(self) -> SourceLine | None:
+        """The first user line the graph covers."""
+        return self.source[0] if self.source else None
+
+
+@dataclass(frozen=True, slots=True)
+class Capture:
+    """Everything one `torch.compile` of the workload told us. `graphs` are in order of first call."""
+
+    graphs: tuple[Graph, ...]
+    breaks: tuple[GraphBreak, ...]
+    recompiles: tuple[Recompile, ...]
+    skips: tuple[CudaGraphSkip, ...]
+    compile_ns: int
+    first_call_ns: int

@@ -1,0 +1,164 @@
+"""Everything that is shown anywhere. report.json is this, and nothing is shown that is not here."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+from analyzer.core.budget import Budget
+from analyzer.core.device import Device, Versions
+from analyzer.core.finding import Finding, RuleFailure
+from analyzer.core.graphs import Capture, GapKey, GraphBreak, GraphKey, SourceLine
+from analyzer.core.samples import Samples
+from analyzer.core.trial import Accuracy, Comparison, TrialOutcome
+from analyzer.core.verdict import Verdict
+
+REPORT_SCHEMA: Final = 1
+
+
+@dataclass(frozen=True, slots=True)
+class WorkloadFacts:
+    """What was run. `notes` are what the user should know of how it was run (no loss given, inputs restored, …)."""
+
+    name: str
+    source: str
+    form: str
+    mode: str
+    device: str
+    inputs: tuple[str, ...]
+    parameters: int | None
+    notes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class CandidateReport:
+    """One candidate for one graph, tried or not. Times are of the whole step with only this graph changed, so
+    that candidates of different graphs can be compared; `region_ns` is the graph's own.
+    """
+
+    candidate: str
+    outcome: TrialOutcome
+    reason: str | None
+    predicted_ns: int | None
+    measured_ns: int | None
+    baseline_ns: int | None
+    region_ns: int | None
+    accuracy: Accuracy | None
+    compile_ns: int | None
+    peak_bytes: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class GraphReport:
+    """One graph: what bounds it, what was tried, what was chosen, and how it ended up.
+
+    `before_ns` and `after_ns` are its elapsed time in a step under torch.compile default and under the plan.
+    """
+
+    key: GraphKey
+    where: SourceLine | None
+    source: tuple[SourceLine, ...]
+    compile_ids: tuple[str, ...]
+    calls_per_step: float
+    op_count: int
+    kernels_per_step: float | None
+    ended_by: GraphBreak | None
+    verdict: Verdict
+    budget: Budget | None
+    busy_ns: int | None
+    candidates: tuple[CandidateReport, ...]
+    chosen: str
+    before_ns: int | None
+    after_ns: int | None
+    verdict_after: Verdict | None
+    budget_after: Budget | None
+
+
+@dataclass(frozen=True, slots=True)
+class GapReport:
+    """One eager gap. `where` is the line that ended the graph before it."""
+
+    key: GapKey
+    where: SourceLine | None
+    verdict: Verdict
+    budget: Budget | None
+    kernels_per_step: float | None
+    before_ns: int | None
+    after_ns: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class Attributed:
+    """Where the kernel time of the profiled pass belongs. The four add up to `kernel_ns`.
+
+    `linked_ns` was launched inside a graph's range, `gap_ns` in a named eager gap, `unlinked_ns` has no launch row
+    or lies outside every step. Kernels counted, never dropped.
+    """
+
+    kernel_ns: int
+    linked_ns: int
+    gap_ns: int
+    unlinked_ns: int
+    kernels: int
+    unlinked_kernels: int
+
+    @property
+    def linked_share(self) -> float | None:
+        """The share of kernel time with a graph or a named gap; None where no kernel ran."""
+        return (self.linked_ns + self.gap_ns) / self.kernel_ns if self.kernel_ns else None
+
+
+@dataclass(frozen=True, slots=True)
+class PlanTrial:
+    """One way to run the whole model: eager, torch.compile default, each global mode, the plan. `chosen` candidates
+    are named by graph in `choices` as `key=candidate`.
+    """
+
+    name: str
+    outcome: TrialOutcome
+    reason: str | None
+    step_ns: Samples | None
+    accuracy: Accuracy | None
+    peak_bytes: int | None
+    choices: tuple[str, ...]
+    is_chosen: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Stage:
+    """One stage of the run and the wall time it took."""
+
+    name: str
+    ns: int
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """`linked_share` repeats `attributed.linked_share` for readers of the JSON. `partial` is why the run ended
+    early, None when it did not. `next_command` is what to type next.
+    """
+
+    headline: str
+    workload: WorkloadFacts
+    device: Device
+    versions: Versions
+    capture: Capture | None
+    graphs: tuple[GraphReport, ...]
+    eager_gaps: tuple[GapReport, ...]
+    step_ns: Samples | None
+    step_budget: Budget | None
+    step_budget_after: Budget | None
+    findings: tuple[Finding, ...]
+    rule_failures: tuple[RuleFailure, ...]
+    plans: tuple[PlanTrial, ...]
+    comparison: Comparison | None
+    attributed: Attributed | None
+    attributed_after: Attributed | None
+    linked_share: float | None
+    profiler_slowdown: float | None
+    warmup_ns: tuple[int, ...]
+    stages: tuple[Stage, ...]
+    notes: tuple[str, ...]
+    partial: str | None
+    next_command: str
+    schema: int = REPORT_SCHEMA

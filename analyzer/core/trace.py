@@ -1,0 +1,102 @@
+"""What was recorded: columns of events, nothing derived."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import IntEnum
+
+import numpy as np
+from numpy.typing import NDArray
+
+IntColumn = NDArray[np.int64]
+BoolColumn = NDArray[np.bool_]
+
+
+class EventKind(IntEnum):
+    """What a row is, whatever word the dialect has for it."""
+
+    OTHER = 0
+    CPU_OP = 1
+    """An operator on the host: `aten::mm`, or the row of a Triton kernel's Python call."""
+    LAUNCH = 2
+    """A runtime or driver call that starts device work: a kernel, a graph, a copy, a memset."""
+    RUNTIME = 3
+    """Any other runtime or driver call."""
+    KERNEL = 4
+    COPY = 5
+    """A copy done by the device."""
+    MEMSET = 6
+    RANGE = 7
+    """A range the program named: `record_function`, `ProfilerStep#N`, our own region ranges."""
+    DEVICE_RANGE = 8
+    """The shadow of a range on a device stream (`gpu_user_annotation`)."""
+    SYNC = 9
+    """The host waits: cudaDeviceSynchronize, cudaStreamSynchronize, cudaEventSynchronize."""
+    PYTHON = 10
+
+
+DEVICE_KINDS = (EventKind.KERNEL, EventKind.COPY, EventKind.MEMSET)
+
+
+@dataclass(frozen=True, slots=True)
+class OpDetail:
+    """What an operator or kernel row says of itself. Empty and None where the trace does not.
+
+    `shapes`, `strides` and `dtypes` run over the inputs; a non-tensor input has an empty shape and its type as
+    text (`Scalar`, `ScalarList`). `values` are the concrete non-tensor inputs as text.
+    """
+
+    shapes: tuple[tuple[int, ...], ...] = ()
+    strides: tuple[tuple[int, ...], ...] = ()
+    dtypes: tuple[str, ...] = ()
+    values: tuple[str, ...] = ()
+    kernel_file: str | None = None
+    kernel_hash: str | None = None
+    grid: tuple[int, ...] | None = None
+    bytes: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Trace:
+    """`n` events as columns of length `n`, sorted by start.
+
+    Times are integer nanoseconds from the first event; `base_ns` is that event's time on the recorder's clock.
+    `thread` is the host thread of a host row; `device` and `stream` belong to device rows. A value whose `has_`
+    mask is False was not in the file. `detail_id` indexes `details` where `has_detail`.
+    """
+
+    names: tuple[str, ...]
+    name_id: IntColumn
+    kind: IntColumn
+    start_ns: IntColumn
+    duration_ns: IntColumn
+    thread: IntColumn
+    device: IntColumn
+    stream: IntColumn
+    has_stream: BoolColumn
+    correlation: IntColumn
+    has_correlation: BoolColumn
+    detail_id: IntColumn
+    has_detail: BoolColumn
+    details: tuple[OpDetail, ...]
+    base_ns: int
+    device_name: str | None
+    notes: tuple[str, ...] = ()
+    """What the reader mended or left out, a sentence each, with the number of rows."""
+
+    def __len__(self) -> int:
+        return int(self.name_id.size)
+
+    @property
+    def end_ns(self) -> IntColumn:
+        return self.start_ns + self.duration_ns
+
+    def name(self, row: int) -> str:
+        return self.names[int(self.name_id[row])]
+
+    def detail(self, row: int) -> OpDetail | None:
+        return self.details[int(self.detail_id[row])] if self.has_detail[row] else None
+
+    def rows(self, *kinds: EventKind) -> IntColumn:
+        """The indices of the rows of these kinds, in order of start."""
+        return np.flatnonzero(np.isin(self.kind, kinds)).astype(np.int64)
