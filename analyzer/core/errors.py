@@ -15,6 +15,10 @@ class ExitCode(IntEnum):
     INTERNAL = 4
 
 
+INTERRUPTED = 130
+"""What a shell gives a command that Ctrl-C ended: 128 + SIGINT. The report is then partial."""
+
+
 class GraphboundError(Exception):
     """An error that knows how to show itself.
 

@@ -1,0 +1,257 @@
+"""Measured → Report. Pure: reads no clock and no file, and gives the same report for the same measurements."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from analyzer.core.device import Device, Source, Versions
+from analyzer.core.graphs import GapKey, Graph, SourceLine
+from analyzer.core.plan import FUSED
+from analyzer.core.report import CandidateReport, GapReport, GraphReport, PlanTrial, Report, WorkloadFacts
+from analyzer.core.run import Way
+from analyzer.core.samples import Samples
+from analyzer.core.trial import Comparison, TrialOutcome
+from analyzer.core.verdict import Bound, Verdict
+from analyzer.derive.compare import compare
+from analyzer.diagnosis import Diagnosis, Judged
+from analyzer.headline import headline
+from analyzer.measured import Measured
+from analyzer.rules.facts import DEFAULT_PLAN, EAGER_PLAN, Facts, RegionFacts
+from analyzer.rules.runner import run_rules
+from optimizers.search import CandidateTrial
+
+UNKNOWN_VERSIONS: Final = Versions(graphbound="unknown", python="unknown", torch="unknown")
+UNMEASURED_DEVICE: Final = Device(kind="unknown", name="unknown", source=Source.MEASURED)
+NOT_TIMED: Final = "the run ended before it was timed"
+
+
+def assemble(measured: Measured, *, target: str, next_command: str) -> Report:
+    """The report of what has been measured so far."""
+    comparison = _comparison(measured)
+    plans = _plans(measured)
+    findings, failures = run_rules(_facts(measured, plans)) if measured.capture is not None else ((), ())
+    before, after = measured.before, measured.after
+    attributed = before.attribution.attributed if before else None
+    return Report(
+        headline=headline(measured, comparison),
+        workload=measured.facts or _unknown_workload(target),
+        device=measured.device or UNMEASURED_DEVICE,
+        versions=measured.versions or UNKNOWN_VERSIONS,
+        capture=measured.capture,
+        graphs=_graphs(measured),
+        eager_gaps=_gaps(measured),
+        step_ns=measured.timing.step_ns if measured.timing else measured.eager_ns,
+        step_budget=before.step if before else None,
+        step_budget_after=after.step if after else None,
+        findings=findings,
+        rule_failures=failures,
+        plans=plans,
+        comparison=comparison,
+        attributed=attributed,
+        attributed_after=after.attribution.attributed if after else None,
+        linked_share=attributed.linked_share if attributed else None,
+        profiler_slowdown=_slowdown(measured),
+        warmup_ns=measured.timing.warmup_ns if measured.timing else (),
+        stages=tuple(measured.stages),
+        notes=(*measured.notes, *_trace_notes(before)),
+        partial=measured.partial,
+        next_command=next_command,
+    )
+
+
+def _unknown_workload(target: str) -> WorkloadFacts:
+    return WorkloadFacts(
+        name=target, source=target, form="unknown", mode="unknown", device="unknown", inputs=(), parameters=None
+    )
+
+
+def _slowdown(measured: Measured) -> float | None:
+    """Profiled step over clean step."""
+    if measured.profiled_step_ns is None or measured.timing is None:
+        return None
+    return measured.profiled_step_ns / max(measured.timing.step_ns.median_ns, 1)
+
+
+def _trace_notes(before: Diagnosis | None) -> tuple[str, ...]:
+    if before is None:
+        return ()
+    regions = (note for judged in before.regions for note in judged.budget.notes)
+    return tuple(dict.fromkeys((*before.attribution.trace.notes, *before.attribution.notes, *regions)))
+
+
+def _comparison(measured: Measured) -> Comparison | None:
+    checked = measured.verification
+    if checked is None or checked.default.step_ns is None or checked.planned.step_ns is None:
+        return None
+    return compare(checked.default.step_ns, checked.planned.step_ns, checked.planned.accuracy)
+
+
+def _facts(measured: Measured, plans: tuple[PlanTrial, ...]) -> Facts:
+    regions = measured.before.regions if measured.before else ()
+    return Facts(
+        workload=measured.facts,
+        capture=measured.capture,
+        step_ns=measured.timing.step_ns.median_ns if measured.timing else None,
+        regions=tuple(
+            RegionFacts(j.region, j.budget.budget.elapsed_ns, j.budget.budget, j.budget.kernels_per_step)
+            for j in regions
+            if j.budget.budget is not None
+        ),
+        plans=plans,
+        device=measured.device,
+        environment=measured.environment,
+    )
+
+
+def _graphs(measured: Measured) -> tuple[GraphReport, ...]:
+    graphs = measured.capture.graphs if measured.capture else ()
+    return tuple(_graph(graph, measured) for graph in graphs)
+
+
+def _graph(graph: Graph, measured: Measured) -> GraphReport:
+    before = measured.before.judged(graph.key) if measured.before else None
+    after = measured.after.judged(graph.key) if measured.after else None
+    return GraphReport(
+        key=graph.key,
+        where=graph.where,
+        source=graph.source,
+        compile_ids=graph.compile_ids,
+        calls_per_step=_calls(graph, measured),
+        op_count=graph.op_count,
+        kernels_per_step=before.budget.kernels_per_step if before else None,
+        ended_by=graph.ended_by,
+        verdict=_verdict(before),
+        budget=before.budget.budget if before else None,
+        busy_ns=before.budget.busy_ns if before else None,
+        candidates=_candidates(graph, measured),
+        chosen=_chosen(graph, measured),
+        before_ns=_elapsed(before),
+        after_ns=_elapsed(after),
+        verdict_after=after.verdict if after else None,
+        budget_after=after.budget.budget if after else None,
+    )
+
+
+def _calls(graph: Graph, measured: Measured) -> float:
+    regions = measured.timing.regions if measured.timing else ()
+    return next((r.calls_per_step for r in regions if r.region == graph.key), 0.0)
+
+
+def _verdict(judged: Judged | None) -> Verdict:
+    if judged is not None:
+        return judged.verdict
+    return Verdict(Bound.UNDECIDED, None, (), missing=NOT_TIMED)
+
+
+def _elapsed(judged: Judged | None) -> int | None:
+    return judged.budget.budget.elapsed_ns if judged and judged.budget.budget else None
+
+
+def _chosen(graph: Graph, measured: Measured) -> str:
+    if measured.plan is None:
+        return FUSED
+    return measured.plan.candidate(graph.key) if measured.plan.is_compiled else EAGER_PLAN
+
+
+def _candidates(graph: Graph, measured: Measured) -> tuple[CandidateReport, ...]:
+    return tuple(_candidate(trial) for trial in measured.trials if trial.digest == graph.key.digest)
+
+
+def _candidate(tried: CandidateTrial) -> CandidateReport:
+    trial = tried.trial
+    return CandidateReport(
+        candidate=tried.candidate,
+        outcome=trial.outcome,
+        reason=trial.reason,
+        predicted_ns=tried.predicted_ns,
+        measured_ns=_median(trial.step_ns),
+        baseline_ns=_median(trial.against),
+        region_ns=trial.region_ns,
+        accuracy=trial.accuracy,
+        compile_ns=trial.compile_ns,
+        peak_bytes=trial.peak_bytes,
+    )
+
+
+def _median(samples: Samples | None) -> int | None:
+    return samples.median_ns if samples is not None else None
+
+
+def _gaps(measured: Measured) -> tuple[GapReport, ...]:
+    if measured.before is None:
+        return ()
+    return tuple(_gap(j.region, j, measured) for j in measured.before.regions if isinstance(j.region, GapKey))
+
+
+def _gap(key: GapKey, judged: Judged, measured: Measured) -> GapReport:
+    after = measured.after.judged(key) if measured.after else None
+    return GapReport(
+        key=key,
+        where=_end_of(key, measured),
+        verdict=judged.verdict,
+        budget=judged.budget.budget,
+        kernels_per_step=judged.budget.kernels_per_step,
+        before_ns=_elapsed(judged),
+        after_ns=_elapsed(after),
+    )
+
+
+def _end_of(key: GapKey, measured: Measured) -> SourceLine | None:
+    graphs = measured.capture.graphs if measured.capture else ()
+    ended_by = next((graph.ended_by for graph in graphs if graph.key == key.after), None)
+    return ended_by.where if ended_by else None
+
+
+def _plans(measured: Measured) -> tuple[PlanTrial, ...]:
+    """The ways to run the whole model, as measured. The verified three were taken in turn with each other, the joint
+    trials in turn with the default.
+    """
+    checked = measured.verification
+    if checked is None:
+        alone = () if measured.eager_ns is None else (_eager_alone(measured.eager_ns),)
+        return (*alone, *_default_alone(measured), *_joint(measured))
+    is_left_alone = measured.plan is not None and not measured.plan.is_compiled
+    planned = () if is_left_alone else (_way(checked.planned, measured, is_chosen=True),)
+    eager = _way(checked.eager, measured, is_chosen=is_left_alone)
+    return (eager, _way(checked.default, measured, is_chosen=False), *planned, *_joint(measured))
+
+
+def _eager_alone(eager_ns: Samples) -> PlanTrial:
+    return PlanTrial(EAGER_PLAN, TrialOutcome.MEASURED, None, eager_ns, None, None, (), is_chosen=False)
+
+
+def _default_alone(measured: Measured) -> tuple[PlanTrial, ...]:
+    if measured.timing is None:
+        return ()
+    step_ns = measured.timing.step_ns
+    return (PlanTrial(DEFAULT_PLAN, TrialOutcome.MEASURED, None, step_ns, None, None, (), is_chosen=False),)
+
+
+def _way(way: Way, measured: Measured, *, is_chosen: bool) -> PlanTrial:
+    choices = measured.plan.choices if measured.plan and way.name == "plan" else ()
+    return PlanTrial(
+        name=way.name,
+        outcome=way.outcome,
+        reason=way.reason,
+        step_ns=way.step_ns,
+        accuracy=way.accuracy,
+        peak_bytes=way.peak_bytes,
+        choices=tuple(f"{choice.key}={choice.candidate}" for choice in choices),
+        is_chosen=is_chosen,
+    )
+
+
+def _joint(measured: Measured) -> tuple[PlanTrial, ...]:
+    return tuple(
+        PlanTrial(
+            name=joint.name,
+            outcome=joint.trial.outcome,
+            reason=joint.trial.reason,
+            step_ns=joint.trial.step_ns,
+            accuracy=joint.trial.accuracy,
+            peak_bytes=joint.trial.peak_bytes,
+            choices=tuple(f"{digest}={candidate}" for digest, candidate in sorted(joint.choices.items())),
+            is_chosen=False,
+        )
+        for joint in measured.joint
+    )

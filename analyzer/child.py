@@ -1,0 +1,206 @@
+"""The process that runs the user's code and the trials, and that the command can lose.
+
+The parent's side starts it, asks it for one thing at a time and notices when it dies or hangs; `main` is the child's.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+import traceback
+from collections.abc import Callable
+from dataclasses import dataclass
+from multiprocessing.connection import Connection, Pipe
+from pathlib import Path
+from typing import Any, Final
+
+from analyzer.core.errors import GraphboundError, InternalError, UserProgramError
+from analyzer.core.run import Event, LostChildError, PoisonedDeviceError, Skip
+from analyzer.core.settings import WorkloadSpec
+
+POLL_S: Final = 0.1
+KILL_GRACE_S: Final = 2.0
+LOG_TAIL_LINES: Final = 3
+ROOT: Final = Path(__file__).resolve().parents[1]
+
+
+@dataclass(frozen=True, slots=True)
+class _Request:
+    method: str
+    arguments: tuple[Any, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class _Answer:
+    value: Any
+
+
+@dataclass(frozen=True, slots=True)
+class _Refusal:
+    error: GraphboundError
+
+
+class Child:
+    """A session in a process of its own. What the user's program prints goes to `log`, not to our output."""
+
+    def __init__(self, spec: WorkloadSpec, log: Path, on_event: Callable[[Event | None], None]) -> None:
+        self._spec = spec
+        self._log = log
+        self._on_event = on_event
+        self._process: subprocess.Popen[bytes] | None = None
+        self._pipe: Connection[Any, Any] | None = None
+
+    def start(self, skip: tuple[Skip, ...], limit_s: float | None) -> None:
+        """A fresh process with the workload loaded; an old one is ended. Raises what loading raises."""
+        self.spawn()
+        self.call("load", self._spec, skip, limit_s=limit_s)
+
+    def spawn(self) -> None:
+        """A fresh process with nothing loaded."""
+        self.close()
+        ours, theirs = Pipe()
+        code = (
+            f"import sys; sys.path.insert(0, {str(ROOT)!r}); from analyzer.child import main; main({theirs.fileno()})"
+        )
+        with self._log.open("ab") as log:
+            self._process = subprocess.Popen(
+                # -P: the folder we were started in must not shadow the packages that we or torch import.
+                [sys.executable, "-P", "-c", code],
+                pass_fds=(theirs.fileno(),),
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=log,
+                # Ctrl-C is the parent's to handle: it ends the child when it has written what was measured.
+                start_new_session=True,
+            )
+        theirs.close()
+        self._pipe = ours
+
+    def call(self, method: str, *arguments: Any, limit_s: float | None = None) -> Any:
+        """The session's answer. `limit_s` is the longest silence: every event starts it anew.
+
+        Raises what the session raised (GraphboundError), or LostChildError when the process died or was silent for
+        too long; it is gone then.
+        """
+        if self._pipe is None:
+            raise InternalError("the child process was not started")
+        last: Event | None = None
+        try:
+            self._pipe.send(_Request(method, arguments))
+            while True:
+                message = self._receive(limit_s, last)
+                match message:
+                    case Event():
+                        last = message
+                        self._on_event(message)
+                    case _Answer(value):
+                        return value
+                    case _Refusal(error):
+                        raise error
+                    case _:
+                        raise InternalError(f"unexpected message from the child process: {type(message).__name__}")
+        except (EOFError, ConnectionError) as error:
+            raise self._lost(last) from error
+
+    def _receive(self, limit_s: float | None, last: Event | None) -> Any:
+        assert self._pipe is not None
+        deadline = None if limit_s is None else time.monotonic() + limit_s
+        while not self._pipe.poll(POLL_S):
+            self._on_event(None)
+            if deadline is not None and time.monotonic() > deadline:
+                self.close()
+                doing = last.doing if last else "starting"
+                raise LostChildError(f"no answer for {limit_s:.0f} s while {doing}", event=last, hung=True)
+        return self._pipe.recv()
+
+    def _lost(self, last: Event | None) -> LostChildError:
+        code = self._process.wait() if self._process else None
+        self.close()
+        how = (
+            f"was ended by {signal.Signals(-code).name}" if code is not None and code < 0 else f"left with code {code}"
+        )
+        said = self._last_words()
+        return LostChildError(
+            f"the process that runs the model {how} while {last.doing if last else 'starting'}",
+            hint=f"its last words: {said}" if said else None,
+            event=last,
+        )
+
+    def _last_words(self) -> str:
+        with contextlib.suppress(OSError):
+            lines = [line.strip() for line in self._log.read_text(errors="replace").splitlines() if line.strip()]
+            return " | ".join(lines[-LOG_TAIL_LINES:])[:400]
+        return ""
+
+    def close(self) -> None:
+        """End the process and all that it started."""
+        if self._pipe is not None:
+            self._pipe.close()
+            self._pipe = None
+        if self._process is not None:
+            _end(self._process)
+            self._process = None
+
+
+def _end(process: subprocess.Popen[bytes]) -> None:
+    # Inductor's compile workers are in the same session; a process group of its own means none is left behind.
+    for kill in (signal.SIGTERM, signal.SIGKILL):
+        with contextlib.suppress(ProcessLookupError, PermissionError):
+            os.killpg(process.pid, kill)
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            process.wait(timeout=KILL_GRACE_S)
+            if kill is signal.SIGKILL:
+                return
+
+
+def main(fd: int) -> None:
+    """The child's side: answer requests until the parent is gone."""
+    threading.Thread(target=_leave_with_parent, args=(os.getppid(),), daemon=True).start()
+    pipe: Connection[Any, Any] = Connection(fd)
+    session: Any = None
+    while True:
+        try:
+            request: _Request = pipe.recv()
+        except (EOFError, ConnectionError):
+            break
+        try:
+            # Imported here, not above: importing torch takes seconds, and its failure is an answer like any other.
+            match request:
+                case _Request("load", (spec, skip)):
+                    from analyzer.session import Session
+
+                    session = Session.load(spec, pipe.send, skip)
+                    pipe.send(_Answer(None))
+                case _Request("measure_device", (kind,)):
+                    from collectors.device import measure_device
+
+                    pipe.send(_Answer(measure_device(kind)))
+                case _:
+                    pipe.send(_Answer(getattr(session, request.method)(*request.arguments)))
+        except PoisonedDeviceError as error:
+            print(error.message, file=sys.stderr, flush=True)
+            os._exit(70)
+        except GraphboundError as error:
+            _log_traceback()
+            pipe.send(_Refusal(error))
+        except Exception as error:
+            _log_traceback()
+            pipe.send(_Refusal(InternalError(f"{type(error).__name__} in {request.method}: {error}")))
+        except SystemExit as error:
+            pipe.send(_Refusal(UserProgramError(f"the program called sys.exit({error.code!r})")))
+    os._exit(0)  # not sys.exit: a user's threads or a broken device must not keep the process alive
+
+
+def _leave_with_parent(parent: int) -> None:
+    while os.getppid() == parent:
+        time.sleep(1.0)
+    os._exit(0)
+
+
+def _log_traceback() -> None:
+    traceback.print_exc(file=sys.stderr)

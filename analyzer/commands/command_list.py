@@ -1,0 +1,10 @@
+"""The list of sub-commands. A new one is one file, one line here, one test."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from analyzer.commands import dashboard, demo, doctor, show
+from analyzer.commands.command import Command
+
+COMMANDS: Final[tuple[Command, ...]] = (dashboard.COMMAND, show.COMMAND, demo.COMMAND, doctor.COMMAND)

@@ -1,0 +1,73 @@
+"""What a session tells its owner while the user's model runs, and what it hands back."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from analyzer.core.errors import GraphboundError
+from analyzer.core.graphs import Capture, GraphKey
+from analyzer.core.samples import Samples
+from analyzer.core.timing import Timing
+from analyzer.core.trial import Accuracy, TrialOutcome
+
+
+@dataclass(frozen=True, slots=True)
+class Event:
+    """Something that happens in a session and that its owner should know at once. `key` and `candidate` are None for
+    a stage; `is_over` when the thing named has ended.
+    """
+
+    doing: str
+    key: GraphKey | None = None
+    candidate: str | None = None
+    is_over: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Skip:
+    """A candidate for a graph that must not be tried again in this run, and what it did."""
+
+    digest: str
+    candidate: str
+    outcome: TrialOutcome
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Way:
+    """One way to run the whole model, as measured in turn with the others."""
+
+    name: str
+    outcome: TrialOutcome
+    reason: str | None
+    step_ns: Samples | None
+    accuracy: Accuracy | None
+    peak_bytes: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class Verification:
+    """The model as it is, torch.compile default and the plan, measured in turn; and the plan's own clean pass,
+    None where the plan leaves the model alone.
+    """
+
+    eager: Way
+    default: Way
+    planned: Way
+    capture: Capture | None
+    timing: Timing | None
+
+
+class PoisonedDeviceError(GraphboundError):
+    """The device's context is broken for good; only a fresh process can go on."""
+
+
+class LostChildError(GraphboundError):
+    """The child process died or hung. `event` is the last thing it said it was doing."""
+
+    def __init__(
+        self, message: str, *, hint: str | None = None, event: Event | None = None, hung: bool = False
+    ) -> None:
+        super().__init__(message, hint=hint)
+        self.event = event
+        self.hung = hung

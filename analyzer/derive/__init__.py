@@ -1,0 +1,1 @@
+"""Computes: attribution, costs, budgets, verdicts, predictions. No torch, no files, no clock."""

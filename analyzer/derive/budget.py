@@ -1,0 +1,239 @@
+"""Joins the clean pass and the profiled pass: where the time of each region, and of the step, goes.
+
+How long things take comes from the clean pass, what the device did from the profiled one. Verdicts are not made here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+
+from analyzer.core.budget import Budget, BudgetPart, Part
+from analyzer.core.device import Device
+from analyzer.core.graphs import GapKey, Graph, Region
+from analyzer.core.timing import RegionTiming, Timing
+from analyzer.derive.attribution import Attribution, RegionWork
+from analyzer.derive.kernel_costs import KernelCosts, from_graphs, from_reference, kernel_costs
+from analyzer.derive.region_kernels import RegionKernels, region_kernels
+from analyzer.derive.shares import split
+
+CLIP_NOTE_SHARE: Final = 0.02
+"""Profiled busy time over the clean elapsed time by more than this share is said: kernel durations repeat to about
+1 % between two passes on one device (0.90 and 0.92 ms in the design's run)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Context:
+    """What a budget needs beside the two passes.
+
+    `allow_tf32` None: not known. `graphs` lend Inductor's count of traffic to kernels whose rows have none.
+    `reference` is the profiled pass of the same graphs in a configuration that shows their operators (fused), for
+    runs that do not (CUDA graph, C++ wrapper).
+    """
+
+    device: Device
+    allow_tf32: bool | None = None
+    graphs: tuple[Graph, ...] = ()
+    reference: Attribution | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class PartFloor:
+    """What would remain of a part, in ns a step, if the resource that bounds it cost nothing."""
+
+    part: Part
+    ns: int
+
+
+@dataclass(frozen=True, slots=True)
+class RegionBudget:
+    """One region in an average step.
+
+    `budget` and `spread` are None where the clean pass did not time the region; `busy_ns` and `kernels_per_step` where
+    the profiled pass did not see it. `missing` says which, None when nothing is. `linked_share` is of the whole trace.
+    """
+
+    region: Region
+    budget: Budget | None
+    busy_ns: int | None
+    kernels_per_step: float | None
+    floors: tuple[PartFloor, ...] = ()
+    spread: float | None = None
+    linked_share: float | None = None
+    is_host: bool = False
+    missing: str | None = None
+    notes: tuple[str, ...] = ()
+
+
+NO_TIMING: Final = "the clean pass did not time it: run `analyze` on the model, a trace alone has only profiled times"
+NO_WORK: Final = "no device row was linked: record with the device's activities and our ranges around each graph"
+NOT_SEEN: Final = "the profiled pass did not reach it: record more steps"
+
+
+def region_budgets(timing: Timing | None, attribution: Attribution, context: Context) -> tuple[RegionBudget, ...]:
+    """A budget for every region that either pass saw, timed ones first, in the order of the clean pass.
+
+    `elapsed` is the median of the clean pass, and the regions with the step's edge add up to its median exactly.
+    """
+    kernels = region_kernels(attribution, _costs(attribution, context), context.device, context.allow_tf32)
+    timed = _timed(timing, attribution, kernels)
+    budgets = [_region_budget(t, attribution, kernels) for t in timed]
+    known = {t.timing.region for t in timed}
+    untimed = [r for r in attribution.regions if r.region not in known]
+    return (*budgets, *(_untimed(r, attribution) for r in untimed))
+
+
+def step_budget(timing: Timing, attribution: Attribution, budgets: Iterable[RegionBudget]) -> Budget:
+    """The regions' parts summed, and the step's edge: its tail is SYNC as far as the host was seen waiting idle."""
+    total = timing.step_ns.median_ns
+    parts = [p for b in budgets if b.budget is not None for p in b.budget.parts]
+    edge = total - sum(p.ns for p in parts)
+    sync = min(edge, _tail_sync_ns(attribution))
+    parts += [BudgetPart(Part.SYNC, sync, is_scaled=True), BudgetPart(Part.OTHER, edge - sync)]
+    merged = []
+    for part in Part:
+        own = [p for p in parts if p.part is part and p.ns]
+        if own:
+            merged.append(BudgetPart(part, sum(p.ns for p in own), any(p.is_scaled for p in own)))
+    return Budget(total, tuple(merged))
+
+
+@dataclass(frozen=True, slots=True)
+class _Timed:
+    """One region's clean time, and its busy time clipped to it. `over_ns` is what was clipped."""
+
+    timing: RegionTiming
+    elapsed_ns: int
+    busy_ns: int
+    over_ns: int
+    is_scaled: bool
+
+
+def _costs(attribution: Attribution, context: Context) -> KernelCosts:
+    costs = kernel_costs(attribution)
+    if context.reference is not None:
+        costs = from_reference(costs, attribution, kernel_costs(context.reference), context.reference)
+    return from_graphs(costs, attribution, context.graphs)
+
+
+def _timed(timing: Timing | None, attribution: Attribution, kernels: tuple[RegionKernels, ...]) -> list[_Timed]:
+    if timing is None:
+        return []
+    measured = [(r, *_busy_ns(r, attribution, _of(r.region, kernels))) for r in timing.regions]
+    clipped = [min(busy, r.elapsed_ns.median_ns) for r, busy, _ in measured]
+    elapsed = fit_to_step(timing, clipped)
+    return [
+        _Timed(region, fitted, min(own, fitted), max(0, busy - fitted), is_scaled)
+        for (region, busy, is_scaled), own, fitted in zip(measured, clipped, elapsed, strict=True)
+    ]
+
+
+def fit_to_step(timing: Timing, busy_ns: list[int]) -> tuple[int, ...]:
+    """The regions' elapsed times, fitted so that with the step's edge they add up to its median.
+
+    Probes cost the host, not the device: what the probed steps took beyond the clean ones is taken from the time in
+    which the device was idle (elapsed less busy, and the edge), in proportion. Only where a step is shorter than its
+    busy time are the regions themselves shortened.
+    """
+    total = timing.step_ns.median_ns
+    probed = [r.elapsed_ns.median_ns for r in timing.regions]
+    idle = [p - b for p, b in zip(probed, busy_ns, strict=True)]
+    edge = max(0, timing.probed_step_ns.median_ns - sum(probed))
+    busy = sum(busy_ns)
+    if busy >= total:
+        return split(total, busy_ns) if busy_ns else ()
+    # With no idle time to stretch, what is left over belongs to the edge.
+    fitted = split(total - busy, [float(edge), *map(float, idle)])[1:]
+    return tuple(b + f for b, f in zip(busy_ns, fitted, strict=True))
+
+
+def _busy_ns(region: RegionTiming, attribution: Attribution, kernels: RegionKernels | None) -> tuple[int, bool]:
+    """Device time a step, and whether it is a host figure that had to be scaled to the clean pass."""
+    work = attribution.region(region.region)
+    if work is None or kernels is None:
+        return 0, False
+    if not attribution.is_host:
+        return _median(work.busy_ns), False
+    # The profiler stretches the host's time, and the operators' own time is host time.
+    busy = max(0.0, _median(work.busy_ns) - kernels.dispatch_ns)
+    profiled, clean = _median(work.elapsed_ns), region.elapsed_ns.median_ns
+    return (round(busy * clean / profiled), True) if profiled > clean else (round(busy), False)
+
+
+def _region_budget(timed: _Timed, attribution: Attribution, all_kernels: tuple[RegionKernels, ...]) -> RegionBudget:
+    work, kernels = attribution.region(timed.timing.region), _of(timed.timing.region, all_kernels)
+    if work is None or kernels is None or not len(attribution.work):
+        return RegionBudget(
+            region=timed.timing.region,
+            budget=Budget(timed.elapsed_ns, _parts([(Part.OTHER, timed.elapsed_ns)], is_scaled=False)),
+            busy_ns=None,
+            kernels_per_step=None,
+            spread=timed.timing.elapsed_ns.spread,
+            missing=NO_WORK if not len(attribution.work) or not attribution.steps else NOT_SEEN,
+        )
+    copies = min(timed.busy_ns, _median(work.copy_only_ns))
+    # A region of copies alone has no kernel to give its time to.
+    pieces = split(timed.busy_ns - copies if kernels.ns else 0, [p.ns for p in kernels.parts])
+    starved = timed.elapsed_ns - timed.busy_ns
+    named = [(Part.STARVED, starved), *((p.part, ns) for p, ns in zip(kernels.parts, pieces, strict=True))]
+    named.append((Part.COPIES, timed.elapsed_ns - sum(ns for _, ns in named)))
+    return RegionBudget(
+        region=timed.timing.region,
+        budget=Budget(timed.elapsed_ns, _parts(named, is_scaled=timed.is_scaled)),
+        busy_ns=timed.busy_ns,
+        kernels_per_step=float(np.mean(work.kernels)) if work.kernels else None,
+        floors=_floors(pieces, kernels),
+        spread=timed.timing.elapsed_ns.spread,
+        linked_share=attribution.attributed.linked_share,
+        is_host=attribution.is_host,
+        notes=(*_clip_note(timed), *kernels.notes),
+    )
+
+
+def _untimed(work: RegionWork, attribution: Attribution) -> RegionBudget:
+    return RegionBudget(
+        region=work.region,
+        budget=None,
+        busy_ns=_median(work.busy_ns),
+        kernels_per_step=float(np.mean(work.kernels)) if work.kernels else None,
+        linked_share=attribution.attributed.linked_share,
+        is_host=attribution.is_host,
+        missing=NO_TIMING,
+    )
+
+
+def _floors(pieces: tuple[int, ...], kernels: RegionKernels) -> tuple[PartFloor, ...]:
+    """Each kernel part's floor, shrunk with the part where it was clipped or scaled."""
+    return tuple(
+        PartFloor(p.part, min(ns, round(p.floor_ns * ns / p.ns)))
+        for p, ns in zip(kernels.parts, pieces, strict=True)
+        if p.floor_ns is not None and p.ns and ns
+    )
+
+
+def _of(region: Region, kernels: tuple[RegionKernels, ...]) -> RegionKernels | None:
+    return next((k for k in kernels if k.region == region), None)
+
+
+def _parts(named: list[tuple[Part, int]], *, is_scaled: bool) -> tuple[BudgetPart, ...]:
+    return tuple(BudgetPart(part, ns, is_scaled) for part, ns in named if ns)
+
+
+def _clip_note(timed: _Timed) -> tuple[str, ...]:
+    share = timed.over_ns / timed.elapsed_ns if timed.elapsed_ns else 0.0
+    if share <= CLIP_NOTE_SHARE:
+        return ()
+    return (f"the profiled pass was busy {share:.0%} longer than the clean pass took; the busy time was clipped to it",)
+
+
+def _tail_sync_ns(attribution: Attribution) -> int:
+    """How long the host waited idle a step after its last graph: the wake-up of the closing synchronise."""
+    tails = [r for r in attribution.regions if isinstance(r.region, GapKey) and r.region.before is None]
+    return _median(tuple(map(sum, zip(*(r.idle_sync_ns for r in tails), strict=True)))) if tails else 0
+
+
+def _median(values: tuple[int, ...]) -> int:
+    return int(np.median(values)) if values else 0

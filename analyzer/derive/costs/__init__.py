@@ -1,0 +1,1 @@
+"""Arithmetic and memory traffic of one operator, from the shapes it was recorded with."""

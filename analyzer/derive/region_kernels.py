@@ -1,0 +1,129 @@
+"""The kernels of each region by the roof they are under."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+
+from analyzer.core.budget import Part
+from analyzer.core.device import Device
+from analyzer.core.graphs import Region
+from analyzer.core.trace import EventKind
+from analyzer.derive.attribution import Attribution
+from analyzer.derive.host_work import has_dispatch
+from analyzer.derive.kernel_costs import KernelCosts
+from analyzer.derive.roofline import Anomaly, Kernel, RoofPoint, roof_point
+
+PARTS: Final = (Part.COMPUTE, Part.MEMORY, Part.LATENCY, Part.UNKNOWN_KERNELS)
+
+
+@dataclass(frozen=True, slots=True)
+class KernelPart:
+    """Kernels of one class in a step: the median of the recorded ones, as a single disturbed step says nothing.
+
+    `ns` counts overlaps twice: it is for shares. `floor_ns` is what would be left if what bounds them were free: the
+    other resource's time for COMPUTE and MEMORY, the larger of both for LATENCY; None for UNKNOWN_KERNELS.
+    """
+
+    part: Part
+    ns: float
+    floor_ns: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class RegionKernels:
+    """One `KernelPart` for each of PARTS, in that order.
+
+    `dispatch_ns` is the part of the region's busy time in a step that is the dispatch of its operators, on a CPU; 0
+    elsewhere.
+    """
+
+    region: Region
+    parts: tuple[KernelPart, ...]
+    dispatch_ns: float
+    notes: tuple[str, ...]
+
+    @property
+    def ns(self) -> float:
+        return sum(p.ns for p in self.parts)
+
+
+def region_kernels(
+    attribution: Attribution, costs: KernelCosts, device: Device, allow_tf32: bool | None
+) -> tuple[RegionKernels, ...]:
+    """For every region of the profiled pass, copies and memsets left out."""
+    work, trace = attribution.work, attribution.trace
+    is_kernel = ~np.isin(trace.kind[work.row], (EventKind.COPY, EventKind.MEMSET))
+    found = []
+    for number, region in enumerate(attribution.regions):
+        rows = np.flatnonzero(work.has_region & (work.region == number) & is_kernel).tolist()
+        # 5 µs a kernel.
+        judged = [_judge(attribution, costs, i, device, allow_tf32) for i in rows]
+        steps = [[j for j in judged if j.step == step] for step in attribution.recorded_steps]
+        found.append(
+            RegionKernels(
+                region=region.region,
+                parts=tuple(_part(part, steps) for part in PARTS),
+                dispatch_ns=_median(sum(j.dispatch_ns for j in step) for step in steps),
+                notes=_notes(j.point for j in judged),
+            )
+        )
+    return tuple(found)
+
+
+@dataclass(frozen=True, slots=True)
+class _Judged:
+    """One kernel: its time without its dispatch, and its place under the roofs."""
+
+    step: int
+    work_ns: int
+    dispatch_ns: int
+    point: RoofPoint
+
+
+def _judge(
+    attribution: Attribution, costs: KernelCosts, index: int, device: Device, allow_tf32: bool | None
+) -> _Judged:
+    work = attribution.work
+    name, own_ns = attribution.trace.name(int(work.row[index])), int(work.own_ns[index])
+    is_known = bool(costs.is_known[index])
+    kernel = Kernel(
+        name=name,
+        duration_ns=own_ns,
+        flops=float(costs.flops[index]) if is_known else None,
+        bytes=float(costs.bytes[index]) if is_known else None,
+        dtype=costs.dtype[index],
+    )
+    dispatch = device.empty_op_ns if attribution.is_host and has_dispatch(name) else None
+    dispatch_ns = min(own_ns, round(dispatch or 0.0))
+    point = roof_point(kernel, device, allow_tf32)
+    return _Judged(int(work.step[index]), own_ns - dispatch_ns, dispatch_ns, point)
+
+
+def _part(part: Part, steps: list[list[_Judged]]) -> KernelPart:
+    own = [[j for j in step if j.point.part is part] for step in steps]
+    floor = None if part is Part.UNKNOWN_KERNELS else _median(sum(map(_floor_ns, step)) for step in own)
+    return KernelPart(part, _median(sum(j.work_ns for j in step) for step in own), floor)
+
+
+def _floor_ns(judged: _Judged) -> float:
+    point = judged.point
+    if point.compute_ns is None or point.memory_ns is None:
+        # Known to be about as short as an empty kernel, and nothing else: removing it all is the bound.
+        return 0.0
+    times = (point.compute_ns, point.memory_ns)
+    return min(float(judged.work_ns), max(times) if point.part is Part.LATENCY else min(times))
+
+
+def _median(values: Iterable[float]) -> float:
+    found = list(values)
+    return float(np.median(found)) if found else 0.0
+
+
+def _notes(points: Iterable[RoofPoint]) -> tuple[str, ...]:
+    over = Counter(point.anomaly for point in points if point.anomaly is not None)
+    return tuple(f"{over[a]} kernel rows reach over 105 % {a.value}" for a in Anomaly if over[a])

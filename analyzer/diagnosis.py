@@ -1,0 +1,64 @@
+"""From one clean pass and one profiled pass to budgets and verdicts: reads a trace, derives, judges nothing else."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from analyzer.core.budget import Budget
+from analyzer.core.device import Device
+from analyzer.core.environment import Environment
+from analyzer.core.graphs import Capture, Region
+from analyzer.core.timing import Timing
+from analyzer.core.verdict import Verdict
+from analyzer.derive.attribution import Attribution, attribute
+from analyzer.derive.budget import Context, RegionBudget, region_budgets, step_budget
+from analyzer.derive.classify import verdict
+from collectors.readers.kineto import read_trace
+
+
+@dataclass(frozen=True, slots=True)
+class Judged:
+    region: Region
+    budget: RegionBudget
+    verdict: Verdict
+
+
+@dataclass(frozen=True, slots=True)
+class Diagnosis:
+    """One configuration of the workload, measured twice and explained. `regions` stand in order of a step."""
+
+    timing: Timing
+    attribution: Attribution
+    regions: tuple[Judged, ...]
+    step: Budget
+
+    def judged(self, region: Region) -> Judged | None:
+        return next((judged for judged in self.regions if judged.region == region), None)
+
+
+def diagnose(
+    timing: Timing,
+    trace: Path,
+    capture: Capture | None,
+    device: Device,
+    environment: Environment | None,
+    reference: Diagnosis | None = None,
+) -> Diagnosis:
+    """Explain one clean and one profiled pass. `reference` is the diagnosis of the fused run, whose kernels show
+    their operators where those of a CUDA graph or a C++ wrapper do not. Raises UnreadableFileError.
+    """
+    attribution = attribute(read_trace(trace))
+    context = Context(
+        device=device,
+        allow_tf32=environment.allows_tf32 if environment else None,
+        graphs=capture.graphs if capture else (),
+        reference=reference.attribution if reference else None,
+    )
+    budgets = region_budgets(timing, attribution, context)
+    return Diagnosis(
+        timing=timing,
+        attribution=attribution,
+        regions=tuple(Judged(budget.region, budget, verdict(budget)) for budget in budgets),
+        step=step_budget(timing, attribution, budgets),
+    )

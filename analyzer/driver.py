@@ -1,0 +1,84 @@
+"""Who runs the session: a child process that may be lost, or this very process in a notebook."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, Protocol
+
+from analyzer.child import Child
+from analyzer.core.device import Device
+from analyzer.core.run import Event, Skip
+from analyzer.core.settings import WorkloadSpec
+
+OnEvent = Callable[[Event | None], None]
+"""None is a tick: nothing new, the work goes on."""
+
+
+class Driver(Protocol):
+    """`call` raises GraphboundError from the session and LostChildError when its process is gone."""
+
+    is_isolated: bool
+
+    def start(self, skip: tuple[Skip, ...], limit_s: float | None) -> None: ...
+    def call(self, method: str, *arguments: Any, limit_s: float | None = None) -> Any: ...
+    def measure_device(self, kind: str, limit_s: float | None) -> Device: ...
+    def close(self) -> None: ...
+
+
+class ChildDriver:
+    """Each start is a fresh process: torch, the model and the CUDA context with it."""
+
+    is_isolated = True
+
+    def __init__(self, spec: WorkloadSpec, log: Path, on_event: OnEvent) -> None:
+        self._child = Child(spec, log, on_event)
+        self._device_child = Child(spec, log, on_event)
+
+    def start(self, skip: tuple[Skip, ...], limit_s: float | None) -> None:
+        self._child.start(skip, limit_s)
+
+    def call(self, method: str, *arguments: Any, limit_s: float | None = None) -> Any:
+        return self._child.call(method, *arguments, limit_s=limit_s)
+
+    def measure_device(self, kind: str, limit_s: float | None) -> Device:
+        """In a process of its own: measuring uses the profiler, after which every launch of a process is slower."""
+        try:
+            self._device_child.spawn()
+            device: Device = self._device_child.call("measure_device", kind, limit_s=limit_s)
+            return device
+        finally:
+            self._device_child.close()
+
+    def close(self) -> None:
+        self._child.close()
+        self._device_child.close()
+
+
+class LocalDriver:
+    """The caller's own process and objects. A candidate that takes the process down takes the caller with it."""
+
+    is_isolated = False
+
+    def __init__(self, workload: Any, on_event: OnEvent) -> None:
+        self._workload = workload
+        self._on_event = on_event
+        self._session: Any = None
+
+    def start(self, skip: tuple[Skip, ...], limit_s: float | None) -> None:
+        from analyzer.session import Session  # imports torch
+
+        self._session = Session(self._workload, self._on_event, skip)
+
+    def call(self, method: str, *arguments: Any, limit_s: float | None = None) -> Any:
+        return getattr(self._session, method)(*arguments)
+
+    def measure_device(self, kind: str, limit_s: float | None) -> Device:
+        from collectors.device import measure_device  # imports torch
+
+        return measure_device(kind)
+
+    def close(self) -> None:
+        if self._session is not None:
+            self._session.close()
+            self._session = None

@@ -1,0 +1,75 @@
+"""One sentence of the report: what bounds this model, and what the plan did."""
+
+from __future__ import annotations
+
+from typing import Final, assert_never
+
+from analyzer.core.budget import Budget, Part
+from analyzer.core.quantities import durations, ratio_with_interval, share
+from analyzer.core.trial import Change, Comparison
+from analyzer.measured import Measured
+
+NO_GRAPH: Final = "Dynamo captured no graph: torch.compile changes nothing here, the whole model runs eager"
+
+_BOUND_BY: Final = {
+    Part.STARVED: "CPU-bound: the device waits for the host",
+    Part.COMPUTE: "compute-bound: arithmetic takes",
+    Part.MEMORY: "memory-bound: moving data takes",
+    Part.LATENCY: "latency-bound: small kernels take",
+}
+_STARVED_ON_CPU: Final = "CPU-bound: the framework's own work takes"
+
+
+def headline(measured: Measured, comparison: Comparison | None) -> str:
+    """What bounds the step, then what was done about it; honest where either is missing."""
+    if measured.capture is not None and not measured.capture.graphs:
+        return NO_GRAPH
+    bound = _bound(measured)
+    if comparison is None:
+        return bound
+    return f"{bound}. {_outcome(measured, comparison)}"
+
+
+def _bound(measured: Measured) -> str:
+    if measured.before is None:
+        return "No verdict: the run ended before the model was timed and profiled"
+    step = measured.before.step
+    part = max(_BOUND_BY, key=step.ns)
+    if step.share(part) == 0:
+        return "Undecided: no part of the step could be explained"
+    is_host = measured.before.attribution.is_host
+    words = _STARVED_ON_CPU if part is Part.STARVED and is_host else _BOUND_BY[part]
+    return f"{_capital(words)} {share(step.share(part))} of a step{_second(step, part)}"
+
+
+def _second(step: Budget, first: Part) -> str:
+    """The runner-up where it is near: a verdict by a nose is said to be one."""
+    others = [part for part in _BOUND_BY if part is not first]
+    second = max(others, key=step.ns)
+    if step.share(second) < step.share(first) / 2:
+        return ""
+    return f" ({second.value} {share(step.share(second))})"
+
+
+def _outcome(measured: Measured, comparison: Comparison) -> str:
+    times = f"{durations((comparison.before_ns, comparison.after_ns))} a step"
+    factor = ratio_with_interval(comparison.ratio, comparison.interval.low, comparison.interval.high)
+    if measured.plan is not None and not measured.plan.is_compiled:
+        return f"Leave it alone: torch.compile does not help ({times} for default against eager, {factor})"
+    match comparison.outcome:
+        case Change.FASTER:
+            return f"The plan: {times}, {factor}"
+        case Change.SAME:
+            return f"Nothing beats torch.compile default: {times}, {factor}"
+        case Change.NOISY:
+            return f"No difference beyond noise: {times}, {factor}"
+        case Change.SLOWER:
+            return f"The plan lost: {times}, {factor}"
+        case Change.WRONG_RESULT:
+            return "The plan gave wrong results and was dropped"
+        case _:
+            assert_never(comparison.outcome)
+
+
+def _capital(text: str) -> str:
+    return text[:1].upper() + text[1:]

@@ -1,0 +1,114 @@
+"""Where the search's trials are made: in the session, which may be lost at any of them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final
+
+from analyzer.core.run import LostChildError, Skip
+from analyzer.core.trial import Trial, TrialOutcome
+from analyzer.driver import Driver
+from analyzer.measured import Measured
+from analyzer.progress import Progress
+from optimizers.search import CandidateTrial, Choices, JointTrial
+
+LOAD_LIMIT_S: Final = 600.0
+TRIAL_LIMIT_S: Final = 300.0
+"""Silence allowed in a trial that does not compile: its samples take seconds, a hung kernel takes for ever."""
+
+MAX_RESTARTS: Final = 8
+"""Beyond so many lost processes the search ends with what it has."""
+
+
+class PipelineLab:
+    """Builds candidates and measures trials. A lost process costs the candidate it was at; a fresh one goes on."""
+
+    def __init__(
+        self, driver: Driver, measured: Measured, progress: Progress, compile_timeout_s: float, needs_fresh: bool
+    ) -> None:
+        self.notes: list[str] = []
+        self._driver = driver
+        self._measured = measured
+        self._progress = progress
+        self._timeout_s = compile_timeout_s
+        self._needs_start = needs_fresh
+        self._needs_judge = True
+        self._skip: list[Skip] = []
+        self._built: tuple[tuple[str, ...], tuple[str, ...]] = ((), ())
+        self._restarts = 0
+
+    def prepare(self, candidates: Sequence[str], digests: Sequence[str]) -> None:
+        self._built = (tuple(candidates), tuple(digests))
+        self._build()
+
+    def measure(self, choices: Choices) -> Trial:
+        known = self._known(choices)
+        if known is not None:
+            return known
+        try:
+            trial: Trial = self._driver.call("trial", dict(choices), limit_s=self._timeout_s + TRIAL_LIMIT_S)
+            return trial
+        except LostChildError as lost:
+            outcome = _outcome(lost)
+            for digest, candidate in choices.items():
+                self._give_up(Skip(digest, candidate, outcome, lost.message))
+            self._restart(lost)
+            return Trial(outcome=outcome, reason=lost.message)
+
+    def tried(self, trial: CandidateTrial | JointTrial, done: int, total: int) -> None:
+        if isinstance(trial, CandidateTrial):
+            self._measured.trials.append(trial)
+            self._progress.step(done, total, f"{trial.candidate} {trial.trial.outcome.value}")
+        else:
+            self._measured.joint.append(trial)
+            self._progress.step(done, total, f"together: {trial.name}")
+
+    def _known(self, choices: Choices) -> Trial | None:
+        """The trial of what was given up before, where all of it was."""
+        skipped = [s for s in self._skip if choices.get(s.digest) == s.candidate]
+        if skipped and len(skipped) == len(choices):
+            return Trial(outcome=skipped[0].outcome, reason=skipped[0].reason)
+        return None
+
+    def _build(self) -> None:
+        """Compile everything wanted, without what took a process down; tried again after each loss."""
+        while True:
+            try:
+                self._start_if_needed()
+                self._driver.call("build", *self._built, limit_s=self._timeout_s)
+                return
+            except LostChildError as lost:
+                event = lost.event
+                if event is None or event.key is None or event.candidate is None or event.is_over:
+                    raise
+                seconds = f"{self._timeout_s:.0f}"
+                reason = f"gave up compiling after {seconds} s" if lost.hung else lost.message
+                self._give_up(Skip(event.key.digest, event.candidate, _outcome(lost), reason))
+                self._count_restart(lost)
+
+    def _start_if_needed(self) -> None:
+        if self._needs_start:
+            self._driver.start(tuple(self._skip), LOAD_LIMIT_S)
+            self._driver.call("start", limit_s=LOAD_LIMIT_S)
+            self._needs_start, self._needs_judge = False, True
+        if self._needs_judge:
+            self._driver.call("prepare_judge", limit_s=LOAD_LIMIT_S)
+            self._needs_judge = False
+
+    def _give_up(self, skip: Skip) -> None:
+        self._skip.append(skip)
+        self._progress.note(f"{skip.candidate} for graph {skip.digest}: {skip.outcome.value}; {skip.reason}")
+
+    def _restart(self, lost: LostChildError) -> None:
+        self._count_restart(lost)
+        self._build()
+
+    def _count_restart(self, lost: LostChildError) -> None:
+        self._needs_start = True
+        self._restarts += 1
+        if self._restarts > MAX_RESTARTS:
+            raise lost
+
+
+def _outcome(lost: LostChildError) -> TrialOutcome:
+    return TrialOutcome.TIMED_OUT if lost.hung else TrialOutcome.CRASHED

@@ -1,0 +1,61 @@
+"""All that a run has measured so far. Grows stage by stage; a report can be made of it at any moment."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from analyzer.core.device import Device, Versions
+from analyzer.core.environment import Environment
+from analyzer.core.graphs import Capture, GraphKey
+from analyzer.core.plan import FUSED, Choice, Plan
+from analyzer.core.report import Stage, WorkloadFacts
+from analyzer.core.run import Verification
+from analyzer.core.samples import Samples
+from analyzer.core.timing import Timing
+from analyzer.diagnosis import Diagnosis
+from optimizers.search import CandidateTrial, Found, JointTrial
+
+
+@dataclass(slots=True)
+class Measured:
+    """None and empty: not measured, or not yet. `trials` and `joint` are kept as they come, so that an interrupted
+    search loses none.
+    """
+
+    facts: WorkloadFacts | None = None
+    versions: Versions | None = None
+    environment: Environment | None = None
+    device: Device | None = None
+    eager_ns: Samples | None = None
+    capture: Capture | None = None
+    timing: Timing | None = None
+    profiled_step_ns: int | None = None
+    before: Diagnosis | None = None
+    predicted_ns: Mapping[GraphKey, int] = field(default_factory=dict)
+    trials: list[CandidateTrial] = field(default_factory=list)
+    joint: list[JointTrial] = field(default_factory=list)
+    found: Found | None = None
+    plan: Plan | None = None
+    verification: Verification | None = None
+    after: Diagnosis | None = None
+    stages: list[Stage] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+    partial: str | None = None
+
+    @property
+    def digests(self) -> tuple[str, ...]:
+        """Each captured graph once, in order of first call."""
+        graphs = self.capture.graphs if self.capture else ()
+        return tuple(dict.fromkeys(graph.key.digest for graph in graphs))
+
+    def plan_of(self, choices: Mapping[str, str], *, is_compiled: bool = True) -> Plan:
+        """A plan that names a candidate for every captured graph."""
+        assert self.versions is not None
+        assert self.capture is not None
+        return Plan(
+            choices=tuple(Choice(g.key, choices.get(g.key.digest, FUSED)) for g in self.capture.graphs),
+            device=self.device.name if self.device else "unknown",
+            versions=self.versions,
+            is_compiled=is_compiled,
+        )

@@ -1,0 +1,299 @@
+"""Orders the stages of a run: observe, derive, judge, change, verify, write. Decides what a failure costs."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any, Final
+
+from analyzer.assemble import assemble
+from analyzer.core.errors import INTERRUPTED, ExitCode, GraphboundError
+from analyzer.core.plan import Plan
+from analyzer.core.report import Report, Stage
+from analyzer.core.run import Event, LostChildError
+from analyzer.core.settings import Mode, RunSettings, WorkloadSpec
+from analyzer.core.trial import Change, TrialOutcome
+from analyzer.derive.compare import compare
+from analyzer.diagnosis import diagnose
+from analyzer.driver import ChildDriver, Driver, LocalDriver
+from analyzer.lab import PipelineLab
+from analyzer.measured import Measured
+from analyzer.progress import Progress, SilentProgress
+from analyzer.run_folder import RunFolder
+from analyzer.targets import predictions, stages_for, targets_of
+from optimizers.search import search
+
+DEFAULT_PATIENCE: Final = 5.0
+"""The default compilation may be silent five times as long as a candidate's: without it there is nothing to compare."""
+
+LOAD_LIMIT_S: Final = 600.0
+"""Loading a model of tens of GB from a slow disk; past it the user is told rather than left waiting."""
+
+STEP_LIMIT_S: Final = 600.0
+"""Silence allowed while steps run: forty samples of 15 s."""
+
+
+@dataclass(frozen=True, slots=True)
+class Finished:
+    """`exit_code` is not OK when the run ended early; `report.partial` then says why."""
+
+    report: Report
+    exit_code: ExitCode | int
+    folder: Path | None
+
+
+def run(settings: RunSettings, progress: Progress) -> Finished:
+    """`analyze model.py`: the whole job, in child processes. Writes the run folder.
+
+    Raises GraphboundError where nothing was measured: no such file, a model that does not load or run. Later
+    failures, and Ctrl-C, give a partial report of what was.
+    """
+    folder = RunFolder.create(_name_of(settings.workload.target), settings.out)
+    folder.clear()
+
+    def on_event(event: Event | None) -> None:
+        progress.step(0, 0, event.doing if event is not None else "")
+
+    driver: Driver
+    if settings.isolate:
+        driver = ChildDriver(settings.workload, folder.program_log, on_event)
+    else:
+        from collectors.loading import load_workload  # imports torch, and the user's code with it
+
+        driver = LocalDriver(load_workload(settings.workload), on_event)
+    return _Run(settings, folder, driver, progress).finish()
+
+
+def analyze_in_process(
+    model: Any,
+    inputs: Any,
+    *,
+    mode: str = "inference",
+    device: str | None = None,
+    optimize: bool = True,
+    out: str | Path | None = None,
+    progress: Progress | None = None,
+) -> Report:
+    """`analyzer.analyze`: diagnose and optimise a model that lives in this process, and leave it as it was.
+
+    `inputs` are a tuple of arguments, a dict of keyword arguments or one tensor, or `model` is an
+    `analyzer.Workload` and `inputs` None. Without `out` the run folder is a temporary one and is removed. A candidate
+    that crashes takes this process with it: the command isolates each, this does not. Raises GraphboundError.
+    """
+    from collectors.workload import Workload  # imports torch, which the caller has
+
+    workload = model if isinstance(model, Workload) else Workload.of(model, inputs, mode=mode, device=device)
+    spec = WorkloadSpec(target=workload.name, mode=Mode(workload.mode), device=workload.device)
+    settings = RunSettings(workload=spec, out=None, optimize=optimize, isolate=False)
+    told = progress or SilentProgress()
+    driver = LocalDriver(workload, lambda event: told.step(0, 0, event.doing if event is not None else ""))
+    with TemporaryDirectory(prefix="graphbound-") as scratch:
+        folder = RunFolder.create(workload.name, str(out) if out is not None else scratch)
+        finished = _Run(settings, folder, driver, told).finish()
+    if finished.exit_code == INTERRUPTED:
+        raise KeyboardInterrupt
+    return finished.report
+
+
+class _Run:
+    """One run in progress."""
+
+    def __init__(self, settings: RunSettings, folder: RunFolder, driver: Driver, progress: Progress) -> None:
+        self._settings = settings
+        self._folder = folder
+        self._driver = driver
+        self._progress = progress
+        self._measured = Measured()
+
+    def finish(self) -> Finished:
+        """Run to the end, or to whatever ends it; the report is written either way."""
+        exit_code: ExitCode | int = ExitCode.OK
+        try:
+            self._start()
+            self._carry_out()
+        except KeyboardInterrupt:
+            self._measured.partial = f"interrupted by Ctrl-C while {self._stage_name}"
+            exit_code = INTERRUPTED
+        except GraphboundError as error:
+            if self._measured.facts is None:
+                raise  # nothing was measured: the message is all there is to say
+            self._measured.partial = error.message if error.hint is None else f"{error.message} ({error.hint})"
+            exit_code = ExitCode.USER_PROGRAM if isinstance(error, LostChildError) else error.exit_code
+        finally:
+            self._driver.close()
+        return Finished(self._save(), exit_code, self._folder.path)
+
+    def _save(self) -> Report:
+        report = assemble(
+            self._measured,
+            target=self._settings.workload.target,
+            next_command=self._next_command(),
+        )
+        self._folder.save_report(report)
+        if self._measured.plan is not None:
+            self._folder.save_plan(self._measured.plan)
+        return report
+
+    def _next_command(self) -> str:
+        if self._measured.before is None:
+            return "analyze doctor"
+        return f"analyze dashboard {self._folder.path}"
+
+    # -- the stages -----------------------------------------------------------------------------------------------
+
+    _stage_name: str = "starting"
+
+    @contextmanager
+    def _stage(self, name: str) -> Iterator[None]:
+        self._stage_name = name
+        self._progress.stage(name)
+        start_ns = time.perf_counter_ns()
+        try:
+            yield
+        finally:
+            self._measured.stages.append(Stage(name, time.perf_counter_ns() - start_ns))
+
+    def _start(self) -> None:
+        measured = self._measured
+        with self._stage("loading the model"):
+            self._driver.start((), LOAD_LIMIT_S)
+            measured.facts = self._driver.call("start", limit_s=STEP_LIMIT_S)
+            measured.versions = self._driver.call("versions")
+            measured.environment = self._driver.call("environment")
+            measured.eager_ns = self._driver.call("time_eager", limit_s=STEP_LIMIT_S)
+
+    def _carry_out(self) -> None:
+        self._observe()
+        # On a GPU the profiler slows every later launch of its process (CUPTI stays attached), so in one process
+        # it must come last; with children, the trials get a process that never profiled.
+        profiles_first = self._driver.is_isolated or self._is_on_cpu()
+        if profiles_first:
+            self._diagnose()
+        if not self._settings.optimize or not self._measured.digests:
+            if not profiles_first:
+                self._diagnose()
+            return
+        self._save_so_far()
+        self._find_plan(is_fresh=self._driver.is_isolated and not self._is_on_cpu())
+        self._verify()
+        if not profiles_first:
+            self._observe_again()
+            self._diagnose()
+        self._diagnose_plan()
+
+    def _is_on_cpu(self) -> bool:
+        return self._measured.facts is not None and self._measured.facts.device == "cpu"
+
+    def _observe(self) -> None:
+        measured = self._measured
+        limit_s = self._settings.compile_timeout_s * DEFAULT_PATIENCE
+        with self._stage("compiling with torch.compile's defaults"):
+            measured.capture = self._driver.call("capture", limit_s=limit_s)
+            failures = self._driver.call("failures")
+            measured.notes += [f"a graph was left uncompiled: {reason}" for reason in failures]
+        with self._stage("timing without the profiler"):
+            measured.timing = self._driver.call("time", limit_s=STEP_LIMIT_S)
+
+    def _observe_again(self) -> None:
+        """Compile the default once more, for its trace alone: the trials have replaced it."""
+        self._driver.call("capture", limit_s=self._settings.compile_timeout_s * DEFAULT_PATIENCE)
+
+    def _diagnose(self) -> None:
+        measured = self._measured
+        assert measured.timing is not None
+        assert measured.facts is not None
+        with self._stage("recording a trace"):
+            path = self._folder.before_trace
+            measured.profiled_step_ns = self._driver.call("profile", path, limit_s=STEP_LIMIT_S)
+        with self._stage("measuring the device"):
+            if self._driver.is_isolated and not self._is_on_cpu():
+                self._driver.close()  # the device must be idle while it is measured
+            measured.device = self._driver.measure_device(measured.facts.device, STEP_LIMIT_S)
+        with self._stage("explaining"):
+            measured.before = diagnose(measured.timing, path, measured.capture, measured.device, measured.environment)
+            measured.predicted_ns = predictions(measured)
+
+    def _save_so_far(self) -> None:
+        """A report on disk before the search: even a killed parent loses nothing of the diagnosis."""
+        self._measured.partial = "the run was ended during the search"
+        self._save()
+        self._measured.partial = None
+
+    def _find_plan(self, *, is_fresh: bool) -> None:
+        measured = self._measured
+        with self._stage("trying candidates"):
+            lab = PipelineLab(self._driver, measured, self._progress, self._settings.compile_timeout_s, is_fresh)
+            stages = stages_for(measured, self._settings.candidates)
+            measured.found = search(targets_of(measured), stages, lab)
+            measured.notes += lab.notes
+        measured.plan = measured.plan_of(measured.found.best)
+
+    def _verify(self) -> None:
+        """Recompile with the plan and measure; what does not win is taken back, and that is measured again."""
+        measured = self._measured
+        with self._stage("verifying the plan"):
+            assert measured.plan is not None
+            self._verify_once(measured.plan)
+            better = self._better_plan()
+            if better is not None:
+                measured.plan = better
+                self._verify_once(better)
+            measured.plan = replace(measured.plan, note=_note(measured))
+
+    def _verify_once(self, plan: Plan) -> None:
+        trace = self._folder.after_trace
+        limit_s = self._settings.compile_timeout_s + STEP_LIMIT_S
+        try:
+            self._measured.verification = self._driver.call("verify", plan, trace, limit_s=limit_s)
+        except LostChildError:
+            self._measured.plan = self._measured.plan_of({})
+            raise
+
+    def _better_plan(self) -> Plan | None:
+        """What to fall back on when the verified plan does not hold; None when it does."""
+        checked, plan = self._measured.verification, self._measured.plan
+        assert checked is not None
+        assert plan is not None
+        eager, default, planned = checked.eager.step_ns, checked.default.step_ns, checked.planned.step_ns
+        if eager is None or default is None or planned is None:
+            return None
+        is_wrong = checked.planned.outcome is TrialOutcome.WRONG_RESULT
+        is_default = all(choice.candidate == "fused" for choice in plan.choices)
+        change = compare(default, planned).outcome
+        best_ns = default if is_wrong or change is not Change.FASTER else planned
+        if compare(best_ns, eager).outcome is Change.FASTER or (is_wrong and is_default):
+            return self._measured.plan_of({}, is_compiled=False)
+        if best_ns is default and not is_default:
+            return self._measured.plan_of({})
+        return None
+
+    def _diagnose_plan(self) -> None:
+        measured = self._measured
+        checked = measured.verification
+        if checked is None or checked.timing is None or measured.device is None or measured.before is None:
+            return
+        with self._stage("explaining the plan"):
+            measured.after = diagnose(
+                checked.timing,
+                self._folder.after_trace,
+                measured.capture,
+                measured.device,
+                measured.environment,
+                reference=measured.before,
+            )
+
+
+def _note(measured: Measured) -> str:
+    checked = measured.verification
+    if checked is None or checked.default.step_ns is None or checked.planned.step_ns is None:
+        return "not verified"
+    before_ns, after_ns = checked.default.step_ns.median_ns, checked.planned.step_ns.median_ns
+    return f"torch.compile default {before_ns} ns a step, this plan {after_ns} ns, measured in turn"
+
+
+def _name_of(target: str) -> str:
+    return Path(target).stem if target.endswith(".py") else target.rpartition(":")[2]

@@ -1,0 +1,1 @@
+"""Writes a report, one file a format. Reads reports and nothing else: whatever is shown is a field of the report."""

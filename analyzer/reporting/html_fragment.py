@@ -1,0 +1,110 @@
+"""The report as a small piece of HTML for a notebook cell: no script, no style sheet, nothing from the network."""
+
+from __future__ import annotations
+
+from html import escape
+from typing import Final
+
+from analyzer.core import quantities
+from analyzer.core.budget import Budget, Part
+from analyzer.core.report import Report
+from analyzer.reporting.budget_bar import parts_in
+from analyzer.reporting.palette import part_colour
+from analyzer.reporting.plain_text import plain
+from analyzer.reporting.renderer import Page, Renderer
+from analyzer.reporting.rows import RegionRow, place, region_rows, verdict_text
+
+SENTENCE_LIMIT: Final = 400
+_BAR_PX: Final = 160
+_MAX_ROWS: Final = 100
+"""Rows of a table in a notebook: more make the page slow, and nobody scrolls that far. The rest are counted."""
+
+
+def render(report: Report, page: Page) -> str:
+    """One `<div>` with every text of the user's program escaped; the page changes nothing."""
+    parts = [
+        _line("p", f"{report.workload.name} · {report.workload.mode} · {report.device.name}", "color:#666;margin:0"),
+        *_warnings(report),
+        _line("p", report.headline, "font-weight:bold;margin:4px 0"),
+        _regions(report),
+        _legend(report),
+        _findings(report),
+        _line("code", report.next_command, ""),
+    ]
+    return f'<div class="graphbound-report" style="font-size:13px">{"".join(parts)}</div>\n'
+
+
+def _warnings(report: Report) -> list[str]:
+    style = "color:#b00020;font-weight:bold;margin:4px 0"
+    warnings = []
+    if report.partial is not None:
+        warnings.append(_line("p", f"Partial report: {report.partial}", style))
+    if report.capture is not None and not report.graphs:
+        warnings.append(_line("p", "No graph was captured: everything runs eager.", style))
+    return warnings
+
+
+def _regions(report: Report) -> str:
+    rows = region_rows(report)
+    if not rows:
+        return ""
+    titles = ("graph", "bound by", "share", "budget", "plan", "before → after")
+    head = "".join(_line("th", title, "text-align:left;padding:2px 8px") for title in titles)
+    body = "".join(_region(row) for row in rows[:_MAX_ROWS])
+    more = len(rows) - _MAX_ROWS
+    tail = _line("p", f"and {more} more in report.json", "") if more > 0 else ""
+    return f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>{tail}"
+
+
+def _region(row: RegionRow) -> str:
+    cells = (
+        row.label,
+        verdict_text(row.verdict),
+        quantities.share(row.share),
+        None,
+        row.chosen or "eager",
+        quantities.durations((row.before_ns, row.after_ns))
+        if row.after_ns is not None
+        else quantities.duration(row.before_ns),
+    )
+    style = "text-align:left;padding:2px 8px"
+    return "<tr>" + "".join(_bar(row.budget) if c is None else _line("td", c, style) for c in cells) + "</tr>"
+
+
+def _bar(budget: Budget | None) -> str:
+    if budget is None:
+        return _line("td", quantities.UNKNOWN, "padding:2px 8px")
+    spans = "".join(_bar_part(part, budget) for part in Part if budget.ns(part) > 0)
+    return f'<td style="padding:2px 8px"><div style="display:flex;width:{_BAR_PX}px;height:12px">{spans}</div></td>'
+
+
+def _bar_part(part: Part, budget: Budget) -> str:
+    title = escape(f"{part.value}: {quantities.duration(budget.ns(part))}, {quantities.share(budget.share(part))}")
+    width = budget.share(part) * _BAR_PX
+    return f'<span title="{title}" style="width:{width:.1f}px;background:{part_colour(part)}"></span>'
+
+
+def _legend(report: Report) -> str:
+    names = (
+        f'<span style="color:{part_colour(part)}">■</span> {escape(part.value)}'
+        for part in parts_in(row.budget for row in region_rows(report))
+    )
+    return f'<p style="margin:2px 0">{" &nbsp; ".join(names)}</p>'
+
+
+def _findings(report: Report) -> str:
+    items = "".join(
+        _line(
+            "li", f"{place(f.where)} {f.rule}, {quantities.duration(f.ns_per_step)} a step: {f.message}. {f.remedy}", ""
+        )
+        for f in report.findings[:_MAX_ROWS]
+    )
+    return f"<ul>{items}</ul>" if items else ""
+
+
+def _line(tag: str, text: str, style: str) -> str:
+    attribute = f' style="{style}"' if style else ""
+    return f"<{tag}{attribute}>{escape(plain(text, SENTENCE_LIMIT))}</{tag}>"
+
+
+RENDERER: Final = Renderer(id="html_fragment", summary="a piece of HTML for a notebook", render=render)

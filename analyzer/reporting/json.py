@@ -1,0 +1,117 @@
+"""report.json: writes a report so that reading it gives the same report, and the same report the same bytes."""
+
+from __future__ import annotations
+
+import os
+import re
+from pathlib import Path
+from typing import Any, Final
+
+import msgspec
+import numpy as np
+
+from analyzer.core.errors import UnreadableFileError
+from analyzer.core.report import REPORT_SCHEMA, Report
+from analyzer.reporting.from_wire import report_from_wire
+from analyzer.reporting.plain_text import escaped
+from analyzer.reporting.renderer import Page, Renderer
+from analyzer.reporting.to_wire import report_to_wire
+from analyzer.reporting.wire import WireReport
+
+REPORT_FILE: Final = "report.json"
+"""Its name in a run folder."""
+
+_UNSAFE: Final = re.compile("[\x7f-\x9f\u061c\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff]")
+"""What JSON need not escape and a terminal may obey: DEL, the C1 controls (U+009B starts an escape sequence), marks
+that reorder or hide text. They only occur inside JSON strings, so the escaped text means the same."""
+
+_MADE_BY: Final = "`analyze model.py` writes one into its run folder."
+
+
+class _SchemaOnly(msgspec.Struct):
+    schema: int
+
+
+def write_report(report: Report, path: Path) -> None:
+    """Write the report there at once or not at all: whoever reads meanwhile, or after a crash, sees a whole file.
+
+    Raises OSError where the folder cannot be written to.
+    """
+    unfinished = path.with_name(f".{path.name}.{os.getpid()}")
+    try:
+        unfinished.write_bytes(encode_report(report))
+        unfinished.replace(path)
+    except BaseException:
+        unfinished.unlink(missing_ok=True)
+        raise
+
+
+def read_report(path: str | Path) -> Report:
+    """The report in this file, or in this run folder. Raises UnreadableFileError, which says what to do."""
+    file = Path(path)
+    file = file / REPORT_FILE if file.is_dir() else file
+    try:
+        data = file.read_bytes()
+    except FileNotFoundError:
+        raise UnreadableFileError(f"{file}: there is no report here", hint=_MADE_BY) from None
+    except OSError as error:
+        raise UnreadableFileError(f"{file}: cannot be read ({error.strerror or error})", hint=_MADE_BY) from error
+    return decode_report(data, str(file))
+
+
+def encode_report(report: Report) -> bytes:
+    wire_report = report_to_wire(report)
+    try:
+        data = msgspec.json.encode(wire_report, enc_hook=_plain_number)
+    except UnicodeEncodeError:
+        # A file name that is not UTF-8 comes with lone surrogates, which JSON cannot hold.
+        data = msgspec.json.encode(_without_surrogates(msgspec.to_builtins(wire_report, enc_hook=_plain_number)))
+    text = msgspec.json.format(data, indent=2).decode()
+    return _UNSAFE.sub(lambda found: f"\\u{ord(found[0]):04x}", text).encode() + b"\n"
+
+
+def decode_report(data: bytes, name: str) -> Report:
+    """The report in `data`; `name` stands for it in messages. Raises UnreadableFileError."""
+    try:
+        schema = msgspec.json.decode(data, type=_SchemaOnly).schema
+        if schema != REPORT_SCHEMA:
+            raise UnreadableFileError(
+                f"{name}: report schema {schema} is not known here, only {REPORT_SCHEMA}",
+                hint="Another version of Graphbound wrote it: install that one, or run `analyze model.py` again.",
+            )
+        return report_from_wire(msgspec.json.decode(data, type=WireReport))
+    except msgspec.ValidationError as error:
+        raise UnreadableFileError(f"{name}: not a report: {error}", hint=_MADE_BY) from error
+    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        raise UnreadableFileError(f"{name}: {_where_cut(error, len(data))}", hint=_MADE_BY) from error
+    except ValueError as error:
+        raise UnreadableFileError(f"{name}: not a report: {error}", hint=_MADE_BY) from error
+
+
+def render(report: Report, page: Page) -> str:
+    """The bytes of report.json as text; the page changes nothing."""
+    return encode_report(report).decode()
+
+
+def _where_cut(error: Exception, size: int) -> str:
+    if "truncated" in str(error):
+        return f"the file ends too early, at byte {size}"
+    return f"not JSON: {error}"
+
+
+def _plain_number(value: object) -> Any:
+    # A number that NumPy computed may reach a report; it is the same number.
+    if isinstance(value, np.generic):
+        return value.item()
+    raise TypeError(f"a report cannot hold a {type(value).__name__}")
+
+
+def _without_surrogates(value: Any) -> Any:
+    if isinstance(value, str):
+        return "".join(escaped(c) if "\ud800" <= c <= "\udfff" else c for c in value)
+    if isinstance(value, dict):
+        return {name: _without_surrogates(member) for name, member in value.items()}
+    return [_without_surrogates(member) for member in value] if isinstance(value, list | tuple) else value
+
+
+RENDERER: Final = Renderer(id="json", summary="report.json as it is saved, for other programs", render=render)

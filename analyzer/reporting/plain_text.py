@@ -1,0 +1,52 @@
+"""Makes names and messages of a user's program harmless on every page. Escapes for no format: that is the format's
+own task.
+"""
+
+from __future__ import annotations
+
+import unicodedata
+from typing import Final
+
+NAME_LIMIT: Final = 200
+"""Characters of a name that are shown; C++ kernel names pass 2,000 (trace quirk 40)."""
+
+MESSAGE_LINES: Final = 40
+MESSAGE_WIDTH: Final = 1_000
+"""Lines and characters a line of an error message that are shown: torch's own can be pages long."""
+
+ELLIPSIS: Final = "…"
+
+_HIDDEN: Final = frozenset({"Cc", "Cf", "Cs", "Co", "Zl", "Zp"})
+"""Unicode categories that draw nothing and may steer a terminal or reorder a line: controls and escapes, bidirectional
+and zero-width marks, lone surrogates, private use, line and paragraph separators."""
+
+
+def plain(text: str, limit: int = NAME_LIMIT) -> str:
+    """`text` on one line: white space as single spaces, what cannot be seen as `\\x1b` or `\\u202e`, at most `limit`
+    characters, the last an ellipsis where something was cut.
+    """
+    # Cut before the loop too: a message can be a megabyte long. No character becomes less than one.
+    words = " ".join(text[: 4 * limit].split())
+    shown = "".join(escaped(c) if unicodedata.category(c) in _HIDDEN else c for c in words)
+    is_cut = len(shown) > limit or len(text) > 4 * limit
+    return shown[: limit - 1] + ELLIPSIS if is_cut else shown
+
+
+def plain_lines(text: str, limit: int = MESSAGE_LINES) -> str:
+    """Like `plain`, with the lines of `text` kept, at most `limit` of them."""
+    lines = text.splitlines()
+    shown = [plain(line, MESSAGE_WIDTH) for line in lines[:limit]]
+    return "\n".join(shown + [f"{ELLIPSIS} ({len(lines) - limit} more lines)"] * (len(lines) > limit))
+
+
+def escaped(character: str) -> str:
+    """The Python escape of one character: `\\x1b`, `\\u202e`, `\\U000e0001`."""
+    code = ord(character)
+    if code <= 0xFF:
+        return f"\\x{code:02x}"
+    return f"\\u{code:04x}" if code <= 0xFFFF else f"\\U{code:08x}"
+
+
+def file_name(path: str) -> str:
+    """The last part of a path of either kind of machine; the report may be read on another one."""
+    return path.replace("\\", "/").rstrip("/").rpartition("/")[2] or path

@@ -1,0 +1,135 @@
+"""What the rows of a table of regions say, the same in every format: graphs and eager gaps in the order of a step."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Final, assert_never
+
+from analyzer.core.budget import Budget
+from analyzer.core.graphs import Direction, GapKey, Region, SourceLine
+from analyzer.core.quantities import share
+from analyzer.core.report import GapReport, GraphReport, Report
+from analyzer.core.verdict import Bound, Verdict
+from analyzer.reporting.plain_text import file_name, plain
+
+EAGER: Final = "eager"
+
+
+@dataclass(frozen=True, slots=True)
+class RegionRow:
+    """One graph or eager gap. `share` is of the step before; `chosen` is None for a gap, which has no candidates."""
+
+    region: Region
+    label: str
+    verdict: Verdict
+    verdict_after: Verdict | None
+    share: float | None
+    budget: Budget | None
+    chosen: str | None
+    before_ns: int | None
+    after_ns: int | None
+
+
+def region_rows(report: Report) -> tuple[RegionRow, ...]:
+    """Every graph and every gap; a gap stands after the graph that it follows, the one at the start first."""
+    whole_ns = step_ns(report)
+    repeated = _repeated_labels(report.graphs)
+    known = {g.key for g in report.graphs}
+    rows = [_gap_row(gap, whole_ns) for gap in report.eager_gaps if gap.key.after is None]
+    for graph in report.graphs:
+        rows.append(_graph_row(graph, whole_ns, is_repeated=graph_label(graph) in repeated))
+        rows.extend(_gap_row(gap, whole_ns) for gap in report.eager_gaps if gap.key.after == graph.key)
+    rows.extend(
+        _gap_row(g, whole_ns) for g in report.eager_gaps if g.key.after is not None and g.key.after not in known
+    )
+    return tuple(rows)
+
+
+def step_ns(report: Report) -> int | None:
+    """The whole that shares are of: the budget of the step, else its median."""
+    if report.step_budget is not None:
+        return report.step_budget.elapsed_ns
+    return None if report.step_ns is None else report.step_ns.median_ns
+
+
+def graph_label(graph: GraphReport) -> str:
+    """`model.py:41`, with `fwd` or `bwd` for the halves of a training graph."""
+    match graph.key.direction:
+        case Direction.INFERENCE:
+            suffix = ""
+        case Direction.FORWARD:
+            suffix = " fwd"
+        case Direction.BACKWARD:
+            suffix = " bwd"
+        case _:
+            assert_never(graph.key.direction)
+    return place(graph.where) + suffix if graph.where else graph.key.digest + suffix
+
+
+def gap_label(gap: GapReport) -> str:
+    if gap.where is not None:
+        return f"gap {place(gap.where)}"
+    return f"gap {_edge(gap.key)}"
+
+
+def place(where: SourceLine | None) -> str:
+    """`model.py:41`; the whole path is in report.json."""
+    return "unknown place" if where is None else f"{plain(file_name(where.file))}:{where.line}"
+
+
+def bound_word(bound: Bound) -> str:
+    """`CPU`, `memory`, …"""
+    return "CPU" if bound is Bound.CPU else bound.value
+
+
+def verdict_text(verdict: Verdict) -> str:
+    """`CPU 92 %`: the bound and how sure it is."""
+    if verdict.confidence is None:
+        return bound_word(verdict.bound)
+    return f"{bound_word(verdict.bound)} {share(verdict.confidence)}"
+
+
+def _edge(key: GapKey) -> str:
+    if key.after is None:
+        return "at the start" if key.before is not None else "all of the step"
+    return "at the end" if key.before is None else f"after {key.after.digest}"
+
+
+def _graph_row(graph: GraphReport, whole_ns: int | None, *, is_repeated: bool) -> RegionRow:
+    # Two graphs may begin on the same line, in two layers of one class: then the compile id tells them apart.
+    suffix = f" [{plain(graph.compile_ids[0], 20)}]" if is_repeated and graph.compile_ids else ""
+    return RegionRow(
+        region=graph.key,
+        label=graph_label(graph) + suffix,
+        verdict=graph.verdict,
+        verdict_after=graph.verdict_after,
+        share=_share(graph.before_ns, whole_ns),
+        budget=graph.budget,
+        chosen=graph.chosen,
+        before_ns=graph.before_ns,
+        after_ns=graph.after_ns,
+    )
+
+
+def _gap_row(gap: GapReport, whole_ns: int | None) -> RegionRow:
+    return RegionRow(
+        region=gap.key,
+        label=gap_label(gap),
+        verdict=gap.verdict,
+        verdict_after=None,
+        share=_share(gap.before_ns, whole_ns),
+        budget=gap.budget,
+        chosen=None,
+        before_ns=gap.before_ns,
+        after_ns=gap.after_ns,
+    )
+
+
+def _share(part_ns: int | None, whole_ns: int | None) -> float | None:
+    return part_ns / whole_ns if part_ns is not None and whole_ns else None
+
+
+def _repeated_labels(graphs: Iterable[GraphReport]) -> frozenset[str]:
+    return frozenset(label for label, count in Counter(graph_label(g) for g in graphs).items() if count > 1)

@@ -1,0 +1,229 @@
+"""The sections of the terminal report, in order. Each takes the report and the width and gives what to print, nothing
+where the report has nothing to say there. Imports rich: only terminal.py imports this module, and late.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Final, assert_never
+
+from rich.console import RenderableType
+from rich.padding import Padding
+from rich.text import Text
+
+from analyzer.core import quantities
+from analyzer.core.finding import Finding
+from analyzer.core.report import Attributed, Report
+from analyzer.core.trial import Accuracy, Change, Comparison
+from analyzer.core.verdict import Verdict
+from analyzer.reporting.plain_text import plain
+from analyzer.reporting.rows import RegionRow, bound_word, place, region_rows
+from analyzer.reporting.terminal_tables import graph_table, plan_table, prediction_table, refusals, step_bars
+
+Section = Callable[[Report, int], list[RenderableType]]
+
+MAX_FINDINGS: Final = 10
+"""Findings that are shown, the costliest first: what fits on a screen. The rest are counted and in report.json."""
+
+MAX_REASONS: Final = 5
+"""Regions whose verdict is explained, the longest first."""
+
+MIN_SHARE: Final = 0.05
+"""Of the step: below, a region's reasons would hide those that matter."""
+
+SENTENCE_LIMIT: Final = 300
+"""Characters of a sentence of ours or of torch's: torch's longest hints are paragraphs."""
+
+SILENT_EAGER: Final = (
+    "NO GRAPH WAS CAPTURED: torch.compile changes nothing here and everything runs eager. "
+    "The reasons are under Findings, where torch gave any."
+)
+
+
+def _head(report: Report, width: int) -> list[RenderableType]:
+    facts = report.workload
+    what = (facts.name, facts.mode, report.device.name, f"torch {report.versions.torch}")
+    blocks: list[RenderableType] = [Text(" · ".join(plain(w, 60) for w in what), style="dim")]
+    if report.partial is not None:
+        blocks.append(Text(f"PARTIAL REPORT: {plain(report.partial, SENTENCE_LIMIT)}", style="bold red"))
+    if report.capture is not None and not report.graphs:
+        blocks.append(Text(SILENT_EAGER, style="bold red"))
+    blocks.append(Text(plain(report.headline, SENTENCE_LIMIT), style="bold"))
+    return blocks
+
+
+def _outcome(report: Report, width: int) -> list[RenderableType]:
+    comparison = report.comparison
+    if comparison is None:
+        return []
+    accuracy = comparison.accuracy
+    right = "the results were not compared" if accuracy is None else _accuracy_text(accuracy)
+    word = comparison.outcome.value.replace("_", " ")
+    return [Text.assemble((word, _change_style(comparison.outcome)), f": {_change_phrase(report, comparison)}{right}")]
+
+
+def _step(report: Report, width: int) -> list[RenderableType]:
+    return step_bars(report, width)
+
+
+def _graphs(report: Report, width: int) -> list[RenderableType]:
+    return graph_table(report, width)
+
+
+def _why(report: Report, width: int) -> list[RenderableType]:
+    rows = sorted(region_rows(report), key=lambda row: -(row.before_ns or 0))
+    large = [row for row in rows if row.share is None or row.share >= MIN_SHARE] or rows[:1]
+    explained = [row for row in large if _reasons(row)][:MAX_REASONS]
+    blocks: list[RenderableType] = [Text("Why", style="bold")] if explained else []
+    for row in explained:
+        blocks.append(_indented(Text(f"{row.label} is {_bound_phrase(row.verdict)}"), 2))
+        blocks.extend(_indented(Text(reason), 4) for reason in _reasons(row))
+    return blocks
+
+
+def _findings(report: Report, width: int) -> list[RenderableType]:
+    if not report.findings:
+        return []
+    ordered = sorted(report.findings, key=lambda f: -(f.ns_per_step or 0))
+    blocks: list[RenderableType] = [Text("Findings", style="bold")]
+    for finding in ordered[:MAX_FINDINGS]:
+        blocks.extend(_finding_lines(finding))
+    if len(ordered) > MAX_FINDINGS:
+        blocks.append(_indented(Text(f"and {len(ordered) - MAX_FINDINGS} more in report.json"), 2))
+    return blocks
+
+
+def _not_taken(report: Report, width: int) -> list[RenderableType]:
+    lines = refusals(report)
+    head: list[RenderableType] = [Text("Candidates that could not be used", style="bold")] if lines else []
+    return head + [_indented(Text(line), 2) for line in lines]
+
+
+def _predictions(report: Report, width: int) -> list[RenderableType]:
+    return prediction_table(report, width)
+
+
+def _plans(report: Report, width: int) -> list[RenderableType]:
+    return plan_table(report, width)
+
+
+def _attribution(report: Report, width: int) -> list[RenderableType]:
+    if report.attributed is None:
+        return []
+    lines = [f"before: {_attribution_text(report.attributed)}"]
+    if report.attributed_after is not None:
+        lines.append(f"after:  {_attribution_text(report.attributed_after)}")
+    head: list[RenderableType] = [Text("Kernel time, profiled", style="bold")]
+    return head + [_indented(Text(line), 2) for line in lines]
+
+
+def _notes(report: Report, width: int) -> list[RenderableType]:
+    notes = [*report.workload.notes, *report.notes]
+    notes += [f"rule {failure.rule} could not judge: {failure.reason}" for failure in report.rule_failures]
+    if report.profiler_slowdown is not None:
+        notes.append(f"under the profiler a step took {quantities.ratio(report.profiler_slowdown)} as long as without")
+    if report.warmup_ns:
+        notes.append(_warmup_text(report.warmup_ns))
+    head: list[RenderableType] = [Text("Notes", style="bold")] if notes else []
+    return head + [_indented(Text(plain(note, SENTENCE_LIMIT)), 2) for note in notes]
+
+
+SECTIONS: Final[tuple[Section, ...]] = (
+    _head,
+    _outcome,
+    _step,
+    _graphs,
+    _why,
+    _findings,
+    _not_taken,
+    _predictions,
+    _plans,
+    _attribution,
+    _notes,
+)
+
+
+def _finding_lines(finding: Finding) -> list[RenderableType]:
+    cost = "cost unknown" if finding.ns_per_step is None else f"{quantities.duration(finding.ns_per_step)} a step"
+    times = f" ({quantities.count(finding.count)} times)" if finding.count > 1 else ""
+    head = f"{place(finding.where)}  {plain(finding.rule)}{times}  {cost}"
+    return [
+        _indented(Text(head, style="yellow"), 2),
+        _indented(Text(plain(finding.message, SENTENCE_LIMIT)), 4),
+        _indented(Text(f"do: {plain(finding.remedy, SENTENCE_LIMIT)}"), 4),
+    ]
+
+
+def _reasons(row: RegionRow) -> list[str]:
+    verdict = row.verdict
+    reasons = [plain(evidence, SENTENCE_LIMIT) for evidence in verdict.evidence[:2]]
+    if verdict.missing is not None:
+        reasons.append(f"missing: {plain(verdict.missing, SENTENCE_LIMIT)}")
+    if verdict.savings:
+        best = max(verdict.savings, key=lambda saving: saving.at_most_ns)
+        reasons.append(
+            f"without “{best.part.value}” a step would be at most {quantities.duration(best.at_most_ns)} shorter"
+        )
+    if row.verdict_after is not None:
+        reasons.append(f"under the plan it is {_bound_phrase(row.verdict_after)}")
+    return reasons
+
+
+def _bound_phrase(verdict: Verdict) -> str:
+    if verdict.confidence is None:
+        return bound_word(verdict.bound)
+    return f"{bound_word(verdict.bound)}-bound (confidence {quantities.share(verdict.confidence)})"
+
+
+def _accuracy_text(accuracy: Accuracy) -> str:
+    word = "results are right" if accuracy.is_right else "RESULTS ARE WRONG"
+    sizes = (
+        f"{word}, {quantities.error_size(accuracy.error)} from {accuracy.reference.value} "
+        f"(eager {quantities.error_size(accuracy.eager_error)}, allowed {quantities.error_size(accuracy.allowed)})"
+    )
+    worst = f", worst at {plain(accuracy.worst, 60)}" if accuracy.worst else ""
+    random = "; outputs are random, compared by their distribution" if accuracy.is_random else ""
+    return sizes + worst + random
+
+
+def _attribution_text(attributed: Attributed) -> str:
+    if attributed.kernel_ns == 0:
+        return "no kernel was recorded"
+    graphs, gaps, unlinked = (
+        quantities.share(part / attributed.kernel_ns)
+        for part in (attributed.linked_ns, attributed.gap_ns, attributed.unlinked_ns)
+    )
+    lost = f"{quantities.count(attributed.unlinked_kernels)} of {quantities.count(attributed.kernels)} kernels"
+    return f"{graphs} in graphs, {gaps} in eager gaps, {unlinked} not linked ({lost})"
+
+
+def _warmup_text(warmup_ns: tuple[int, ...]) -> str:
+    return (
+        f"the first call took {quantities.clock(warmup_ns[0])}, compilation included; "
+        f"{len(warmup_ns)} warm-up steps are not in any figure"
+    )
+
+
+def _change_phrase(report: Report, comparison: Comparison) -> str:
+    times = quantities.durations((comparison.before_ns, comparison.after_ns))
+    if times in report.headline:
+        # Said a line above.
+        return ""
+    low, high = comparison.interval.low, comparison.interval.high
+    return f"{times} a step, {quantities.ratio_with_interval(comparison.ratio, low, high)}; "
+
+
+def _change_style(change: Change) -> str:
+    match change:
+        case Change.FASTER:
+            return "bold green"
+        case Change.SLOWER | Change.WRONG_RESULT:
+            return "bold red"
+        case Change.SAME | Change.NOISY:
+            return "bold yellow"
+        case _:
+            assert_never(change)
+
+
+def _indented(text: Text, columns: int) -> RenderableType:
+    return Padding(text, (0, 0, 0, columns))

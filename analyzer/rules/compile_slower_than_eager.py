@@ -1,0 +1,59 @@
+"""torch.compile, by default, is slower than eager.
+
+What it finds
+    A workload whose default compilation takes longer a step than no
+    compilation at all, beyond noise.
+
+Why it costs
+    Guards, wrappers and graph breaks cost host time in every step. Where
+    kernels are short, or fusion finds little, that is more than it saves.
+
+How it is measured
+    Both were timed in steady state without the profiler. It is said only where
+    the whole 95 % interval of eager / compiled lies under 0.98: a loss of 2 %
+    comes and goes with the machine. The cost is the difference of the medians.
+
+What to do
+    See which candidate the plan chose: mostly CUDA graphs or the C++ wrapper
+    take the host time away. Fix graph breaks first. Otherwise leave the model
+    uncompiled: the plan can say so.
+
+When it is wrong
+    When the machine was shared, and its other users came and went between the
+    two runs.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from analyzer.core import quantities
+from analyzer.core.finding import Finding
+from analyzer.core.samples import Samples, ratio_interval
+from analyzer.rules.facts import DEFAULT_PLAN, EAGER_PLAN, Facts
+from analyzer.rules.rule import MissingData, Rule
+
+_ID: Final = "compile_slower_than_eager"
+_REMEDY: Final = "apply the plan, or leave the model uncompiled where the plan says so"
+
+_LEAST_RATIO: Final = 0.98
+"""Eager over compiled: twice the per cent or so to which a step repeats on one machine (design, measuring)."""
+
+
+def judge(facts: Facts) -> tuple[Finding, ...]:
+    eager, compiled = _samples(facts, EAGER_PLAN), _samples(facts, DEFAULT_PLAN)
+    if ratio_interval(before=eager, after=compiled).high >= _LEAST_RATIO:
+        return ()
+    times = quantities.durations((eager.median_ns, compiled.median_ns))
+    message = f"torch.compile makes this model slower: {times} a step"
+    return (Finding(_ID, message, None, compiled.median_ns - eager.median_ns, _REMEDY),)
+
+
+def _samples(facts: Facts, name: str) -> Samples:
+    plan = facts.plan(name)
+    if plan is None or plan.step_ns is None:
+        raise MissingData(f"the step was not timed under {name}")
+    return plan.step_ns
+
+
+RULE: Final = Rule(id=_ID, doc=__doc__ or "", judge=judge)

@@ -1,0 +1,53 @@
+"""What rules may see. A rule is given this and nothing else: no trace, no torch, no clock, no file."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+from analyzer.core.budget import Budget
+from analyzer.core.device import Device
+from analyzer.core.environment import Environment
+from analyzer.core.graphs import Capture, GapKey, GraphKey, Region
+from analyzer.core.report import PlanTrial, WorkloadFacts
+
+EAGER_PLAN: Final = "eager"
+DEFAULT_PLAN: Final = "default"
+"""Names of the plan trials without torch.compile, and with its defaults."""
+
+
+@dataclass(frozen=True, slots=True)
+class RegionFacts:
+    """One graph or eager gap in the default run, summed over its calls in a step. None is unknown."""
+
+    region: Region
+    elapsed_ns: int
+    budget: Budget | None
+    kernels_per_step: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class Facts:
+    """None, and an empty `regions` or `plans`, mean that it was not recorded. `step_ns` is the median step of the
+    default run without the profiler.
+    """
+
+    workload: WorkloadFacts | None = None
+    capture: Capture | None = None
+    step_ns: int | None = None
+    regions: tuple[RegionFacts, ...] = ()
+    plans: tuple[PlanTrial, ...] = ()
+    device: Device | None = None
+    environment: Environment | None = None
+
+    def region(self, key: GraphKey | None) -> RegionFacts | None:
+        """The graph `key` of a step; None where it was not measured."""
+        return next((fact for fact in self.regions if fact.region == key), None) if key is not None else None
+
+    @property
+    def gaps(self) -> tuple[tuple[GapKey, RegionFacts], ...]:
+        """The measured eager gaps."""
+        return tuple((fact.region, fact) for fact in self.regions if isinstance(fact.region, GapKey))
+
+    def plan(self, name: str) -> PlanTrial | None:
+        return next((plan for plan in self.plans if plan.name == name), None)

@@ -1,0 +1,87 @@
+"""What to do about torch's own reasons: ordered tables of anchored patterns, the first that matches decides."""
+
+from __future__ import annotations
+
+import re
+from typing import Final
+
+Table = tuple[tuple[re.Pattern[str], str], ...]
+
+_RESIZE: Final = (
+    "mark the dimension that changes, torch._dynamo.mark_dynamic(tensor, dim), or pad the inputs to a few fixed sizes"
+)
+_BAKED_IN: Final = (
+    "a Python value is part of the compiled code: keep it constant, or hold it in a tensor (a buffer of the module)"
+)
+
+# The texts are those of torch 2.11 to 2.14 (torch/csrc/dynamo/guards.cpp, torch/_dynamo/guards.py).
+GUARDS: Final[Table] = (
+    (re.compile(r"^tensor '.*' size mismatch"), _RESIZE),
+    (re.compile(r"^tensor '.*' rank mismatch"), "give every call tensors of the same number of dimensions"),
+    (re.compile(r"^tensor '.*' stride mismatch"), "give every call the same memory layout: .contiguous() before it"),
+    (re.compile(r"^tensor '.*' dtype mismatch"), "give every call the same dtype"),
+    (re.compile(r"^tensor '.*' device mismatch"), "give every call tensors on the same device"),
+    (
+        re.compile(r"^tensor '.*' requires_grad mismatch"),
+        "call it always with, or always without, tensors that require gradients",
+    ),
+    (
+        re.compile(r"^tensor '.*' dispatch key set mismatch"),
+        "call it in one gradient mode, and not with inference tensors now and plain ones then",
+    ),
+    (
+        re.compile(r"^GLOBAL_STATE changed: "),
+        "call it always under the same gradient mode, autocast, number of threads and determinism settings",
+    ),
+    (re.compile(r"^len\("), "a container changed its length: keep it fixed, or stack what it holds into one tensor"),
+    (re.compile(r"^.*\.size\(\)\[\d+\]"), _RESIZE),
+    (re.compile(r"^___check_type_id\("), "give every call arguments of the same type"),
+    (re.compile(r"^___check_obj_id\("), "give every call the same object: create it once, outside the step"),
+    (re.compile(r"^.*\S == "), _BAKED_IN),
+)
+GUARD_OTHERWISE: Final = "make what this guard tests the same in every call"
+
+# The texts are those of torch 2.11 to 2.14 (torch/_inductor/cudagraph_utils.py, compile_fx.py, lowering.py,
+# scheduler.py).
+SKIPS: Final[Table] = (
+    (
+        re.compile(r"^.*\bmutated inputs\b"),
+        "do not write into an input in place: return the new value, or keep the state in a buffer of the module",
+    ),
+    (
+        re.compile(r"^.*\bcpu (?:device|ops)\b"),
+        "a tensor of this graph is on the CPU: create it on the GPU, device=x.device, or pass it as a Python number",
+    ),
+    (re.compile(r"^.*\bmultiple devices\b"), "keep all tensors of this graph on one GPU"),
+    (
+        re.compile(r"^.*\bcpp wrapper\b"),
+        "in this release of torch, a graph runs with the C++ wrapper or as a CUDA graph, not both: choose one for it",
+    ),
+    (
+        re.compile(r"^.*\b(?:symbolic shapes|dynamic shapes?|distinct (?:input )?sizes)\b"),
+        "give it few fixed shapes: each one is recorded as a CUDA graph of its own",
+    ),
+    (
+        re.compile(r"^.*\b(?:boolean indexing|nonzero|data.dependent|unbacked binding)\b"),
+        "the shape depends on the data: use torch.where or a mask of fixed size",
+    ),
+    (
+        re.compile(r"^.*\bDeviceCopy\b"),
+        "copy between host and device outside this graph, or create the tensor where it is used",
+    ),
+    (
+        re.compile(r"^.*\b(?:control flow operator|Conditional ops)\b"),
+        "keep torch.cond and torch.while_loop out of this graph",
+    ),
+    (re.compile(r"^.*\bsparsity\b"), "torch cannot record sparse tensors: keep them out of this graph"),
+    (
+        re.compile(r"^.*\b(?:incompatible op|(?i:cudagraph)-unsafe custom ops)\b"),
+        "move the operator out of this graph, or replace it by one that neither waits for the device nor copies to it",
+    ),
+)
+SKIP_OTHERWISE: Final = "see torch's reason; TORCH_LOGS=cudagraphs tells more"
+
+
+def remedy(reason: str, table: Table, otherwise: str) -> str:
+    """The remedy of the first pattern that matches `reason`, else `otherwise`."""
+    return next((text for pattern, text in table if pattern.search(reason)), otherwise)

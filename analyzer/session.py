@@ -1,0 +1,411 @@
+"""Everything that is done with the user's model in one process: load, capture, time, profile, try, verify.
+
+Runs in the child process of the command, or in the caller's own in a notebook. Gives back core values only.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, Final
+
+from analyzer.core.device import Versions
+from analyzer.core.environment import Environment
+from analyzer.core.errors import GraphboundError, UserProgramError
+from analyzer.core.graphs import Capture, GraphKey
+from analyzer.core.plan import FUSED, Plan
+from analyzer.core.report import WorkloadFacts
+from analyzer.core.run import Event, PoisonedDeviceError, Skip, Verification, Way
+from analyzer.core.samples import Samples
+from analyzer.core.settings import Mode, WorkloadSpec
+from analyzer.core.timing import Timing
+from analyzer.core.trial import Accuracy, Trial, TrialOutcome
+from collectors import torch_compat
+from collectors.capture import GraphLog
+from collectors.describe import describe_inputs, parameter_count, unwrapped
+from collectors.environment import read_environment
+from collectors.loading import load_workload
+from collectors.memory import device_is_healthy, peak_bytes, reset_peak
+from collectors.probe import Probe
+from collectors.profiler import profile_steps
+from collectors.reference import Results, reference_results, step_results
+from collectors.state import State
+from collectors.step import Stepper
+from collectors.timing import (
+    MIN_SAMPLES,
+    probe_steps,
+    region_medians,
+    sample_in_turn,
+    sample_steps,
+    time_workload,
+    turn_count,
+    warm_up,
+)
+from collectors.user_errors import user_error
+from collectors.versions import versions
+from collectors.workload import Workload
+from optimizers.accuracy import Judge, are_equal
+from optimizers.backend import Failure, PlanBackend, SwitchBackend, Watch, candidate_of, failure_of
+from optimizers.candidates.base import Candidate
+
+KERNEL_ROWS_ON_CPU: Final = (("cpp.enable_kernel_profile", True),)
+"""Inductor's C++ kernels name themselves in a trace only with this. Off the profiler it costs 10 ns a kernel."""
+
+NO_COMPILER: Final = "Inductor needs a C++ compiler: install g++ (apt install g++), or name one in CXX"
+
+OTHER_SEED: Final = 1
+REGION_PROBES: Final = 7
+VERIFY_S: Final = 4.0
+"""Wall time of the last measurement, before against after: nearly three times that of a trial."""
+
+
+class Session:
+    """One workload in this process. Methods are called in the order they stand in."""
+
+    def __init__(self, workload: Workload, announce: Callable[[Event], None], skip: tuple[Skip, ...] = ()) -> None:
+        self._workload = unwrapped(workload)
+        self._announce = announce
+        self._skip = {(s.digest, s.candidate): Failure(s.outcome, s.reason) for s in skip}
+        self._root = _root_of(workload)
+        self._state = State(self._workload)
+        self._eager = Stepper(self._workload, self._workload.model, self._state)
+        self._judge: Judge | None = None
+        self._notes: list[str] = []
+        self._reset_log()
+
+    @classmethod
+    def load(cls, spec: WorkloadSpec, announce: Callable[[Event], None], skip: tuple[Skip, ...] = ()) -> Session:
+        """Build the workload that `spec` names. Raises GraphboundError where it cannot be built."""
+        announce(Event("loading the model"))
+        return cls(load_workload(spec), announce, skip)
+
+    # -- observing ------------------------------------------------------------------------------------------------
+
+    def start(self) -> WorkloadFacts:
+        """Run one eager step, so that a model that does not run is told apart from one that does not compile."""
+        self._announce(Event("running the model once"))
+        with self._telling("the model's first step"):
+            self._state.restore()
+            self._eager.timed()
+        self._state.mutates_inputs = self._state.changed_inputs()
+        if self._state.mutates_inputs:
+            self._notes.append("the step writes into its inputs: they are put back before each step")
+        if self._workload.mode is Mode.INFERENCE and self._state.changed_model():
+            self._notes.append("the step changes the model's state: it is put back before each trial")
+        return self.facts()
+
+    def close(self) -> None:
+        """Leave the model, torch's settings and the compiled frames as they were found."""
+        torch_compat.reset()
+        self._state.restore()
+
+    def facts(self) -> WorkloadFacts:
+        work = self._workload
+        return WorkloadFacts(
+            name=work.name,
+            source=work.source,
+            form=work.form,
+            mode=work.mode.value,
+            device=work.device,
+            inputs=describe_inputs(work),
+            parameters=parameter_count(work),
+            notes=(*work.notes, *self._notes),
+        )
+
+    def versions(self) -> Versions:
+        return versions()
+
+    def environment(self) -> Environment:
+        """Torch's global settings as a step meets them."""
+        with self._eager.gradients_as_in_a_step():
+            return read_environment()
+
+    def time_eager(self) -> Samples:
+        """The model as it is, without torch.compile: a few steps, so that a run that ends early says something."""
+        self._announce(Event("timing eager"))
+        with self._telling("an eager step"):
+            return sample_steps(self._eager, MIN_SAMPLES)
+
+    def capture(self) -> Capture:
+        """Compile with torch's defaults and run to steady state. Raises UserProgramError where torch.compile fails."""
+        self._announce(Event("compiling with torch.compile's defaults"))
+        self._compile((candidate_of(FUSED),))
+        with self._telling("the first compiled step"), self._log.listening():
+            first_ns = self._compiled.timed()
+            self._announce(Event("warming up"))
+            warmup_ns, is_steady = warm_up(self._compiled, self._log)
+        self._warmup = ((first_ns, *warmup_ns), is_steady)
+        self._require_compiled()
+        compile_ns = max(first_ns - min(warmup_ns), 0)
+        return self._log.capture(compile_ns=compile_ns, first_call_ns=first_ns)
+
+    def failures(self) -> tuple[str, ...]:
+        """Why graphs could not be compiled with torch's defaults, each reason once; such a graph runs as captured."""
+        found = (graph.failures.get(FUSED) for graph in self._backend.graphs)
+        return tuple(dict.fromkeys(failure.reason for failure in found if failure is not None))
+
+    def time(self) -> Timing:
+        """The clean pass."""
+        self._announce(Event("timing without the profiler"))
+        with self._telling("a timed step"), self._log.listening():
+            return time_workload(self._compiled, self._probe, self._warmup)
+
+    def profile(self, path: Path) -> int:
+        """The profiled pass, written to `path`. Returns the median profiled step in ns."""
+        self._announce(Event("recording a trace"))
+        with self._telling("a profiled step"), self._log.listening():
+            return profile_steps(self._compiled, self._probe, path)
+
+    # -- trying ---------------------------------------------------------------------------------------------------
+
+    def prepare_judge(self) -> None:
+        """Run eager and a higher-precision copy once, to judge every candidate by."""
+        self._announce(Event("running in higher precision"))
+        with self._telling("an eager step"):
+            eager, again = self._eager_results(), self._eager_results()
+            other = self._eager_results(seed=OTHER_SEED)
+        is_random = not are_equal(eager, other) and are_equal(eager, again)
+        kind, wide = reference_results(self._workload, self._state)
+        if wide is not None and [path for path, _ in wide] != [path for path, _ in eager]:
+            wide = None
+        self._judge = Judge(kind, wide, eager, other if is_random else None, is_random)
+        self._state.restore()
+
+    def build(self, candidates: tuple[str, ...], only: tuple[str, ...]) -> Capture:
+        """Compile every candidate for the graphs of the digests in `only`, the default for all others."""
+        self._announce(Event("compiling the candidates"))
+        self._compile(tuple(candidate_of(c) for c in candidates), only=only)
+        with self._telling("the first step of the candidates"), self._log.listening():
+            first_ns = self._compiled.timed()
+            warm_up(self._compiled, self._log)
+        return self._log.capture(compile_ns=first_ns, first_call_ns=first_ns)
+
+    def trial(self, choices: Mapping[str, str], default: str = FUSED) -> Trial:
+        """One step under `choices` (candidate by digest), in turn with the default, and its accuracy.
+
+        What the candidate raises becomes its outcome. Raises PoisonedDeviceError when the device did not survive.
+        """
+        self._announce(Event("trying a candidate"))
+        tried = dict(choices) if choices else {g.digest: default for g in self._backend.graphs}
+        known = self._known_failure(tried)
+        if known is not None:
+            return Trial(outcome=known.outcome, reason=known.reason)
+        reset_peak(self._workload.device)
+        try:
+            with self._log.listening():
+                return self._measure(tried)
+        except Exception as error:  # a candidate may raise anything; it costs the candidate
+            failure = failure_of(error)
+            if not device_is_healthy(self._workload.device):
+                raise PoisonedDeviceError(failure.reason) from error
+            return Trial(outcome=failure.outcome, reason=failure.reason)
+        finally:
+            self._backend.select({})
+
+    def verify(self, plan: Plan, trace: Path | None) -> Verification:
+        """Compile with the plan as production would, and measure it in turn with eager and torch.compile default."""
+        self._announce(Event("recompiling with the plan"))
+        torch_compat.reset()
+        self._reset_log()
+        default = self._with_plan(replace(plan, choices=(), is_compiled=True))
+        planned = self._with_plan(plan) if plan.is_compiled else self._eager
+        # Both compilations keep their entries on the same frames, beside those a recompile may add.
+        with torch_compat.dynamo_limit(2), self._log.listening(), self._telling("a step under the plan"):
+            first_ns = planned.timed()
+            warmup = warm_up(planned, self._log)
+            capture = self._log.capture(compile_ns=first_ns, first_call_ns=first_ns)
+            accuracy = self._accuracy(planned)
+            peak = self._peak_of(planned)
+            warm_up(default, self._log)
+            warm_up(self._eager, self._log)
+            eager_ns, default_ns, planned_ns = self._in_turn(default, planned, plan)
+            timing = time_workload(planned, self._probe, warmup) if plan.is_compiled else None
+            if trace is not None:
+                self._announce(Event("recording a trace under the plan"))
+                profile_steps(planned, self._probe, trace)
+        return Verification(
+            eager=_way("eager", eager_ns),
+            default=_way("default", default_ns),
+            planned=Way("plan", _outcome(accuracy), None, planned_ns, accuracy, peak),
+            capture=capture if plan.is_compiled else None,
+            timing=timing,
+        )
+
+    def _require_compiled(self) -> None:
+        reasons = self.failures()
+        if reasons and all(FUSED in graph.failures for graph in self._backend.graphs):
+            hint = NO_COMPILER if "CxxCompiler" in reasons[0] else "torch.compile(model) alone should fail the same way"
+            raise UserProgramError(f"torch.compile could not compile any graph: {reasons[0]}", hint=hint)
+
+    # -- how ------------------------------------------------------------------------------------------------------
+
+    def _reset_log(self) -> None:
+        self._probe = Probe(self._workload.device)
+        self._log = GraphLog(root=self._root, running=lambda: self._probe.current)
+
+    def _compile(self, candidates: tuple[Candidate, ...], only: tuple[str, ...] | None = None) -> None:
+        torch_compat.reset()
+        self._reset_log()
+        self._backend = SwitchBackend(candidates, self._watch(), self._skip, only)
+        self._compiled = self._stepper(self._backend)
+        self._state.restore()
+
+    def _with_plan(self, plan: Plan) -> Stepper:
+        return self._stepper(PlanBackend(plan, self._watch()))
+
+    def _watch(self) -> Watch:
+        device = self._workload.device
+        extra = KERNEL_ROWS_ON_CPU if device == "cpu" else ()
+        return Watch(device, self._probe, _Announcer(self._announce, self._log), extra)
+
+    def _stepper(self, backend: Any) -> Stepper:
+        return Stepper(self._workload, torch_compat.compiled_model(self._workload.model, backend), self._state)
+
+    def _eager_results(self, seed: int | None = None) -> Results:
+        self._state.restore()
+        if seed is not None:
+            self._state.reseed(seed)
+        return step_results(self._eager)
+
+    def _known_failure(self, tried: Mapping[str, str]) -> Failure | None:
+        failures = [self._backend.failure(digest, candidate) for digest, candidate in tried.items()]
+        known = [failure for failure in failures if failure is not None]
+        # A plan that asks all graphs for one candidate still stands where some of them cannot have it.
+        return known[0] if known and len(known) == len(failures) else None
+
+    def _measure(self, tried: Mapping[str, str]) -> Trial:
+        stepper = self._compiled
+        self._state.restore()
+        self._backend.select(tried)
+        start_ns = time.perf_counter_ns()
+        warmup_ns, _ = warm_up(stepper, self._log)
+        compile_ns = time.perf_counter_ns() - start_ns
+        refused = self._refusals(tried)
+        if refused is not None:
+            return Trial(outcome=TrialOutcome.REFUSED, reason=refused)
+        accuracy = self._accuracy(stepper)
+        rounds = turn_count(min(warmup_ns), ways=2)
+        baseline, candidate = (lambda: self._backend.select({})), (lambda: self._backend.select(tried))
+        against, step_ns = sample_in_turn(((stepper, baseline), (stepper, candidate)), rounds)
+        own, own_against = self._region_ns(tried)
+        return Trial(
+            outcome=_outcome(accuracy),
+            reason=None if accuracy is None or accuracy.is_right else _wrong_reason(accuracy),
+            step_ns=step_ns,
+            against=against,
+            region_ns=own,
+            region_against_ns=own_against,
+            accuracy=accuracy,
+            compile_ns=compile_ns,
+            peak_bytes=peak_bytes(self._workload.device),
+        )
+
+    def _region_ns(self, tried: Mapping[str, str]) -> tuple[int | None, int | None]:
+        """The tried graphs' own time a step, under the candidate and under the default."""
+        own: list[int | None] = []
+        for choices in (tried, {}):
+            self._backend.select(choices)
+            self._compiled.timed()
+            medians = region_medians(probe_steps(self._compiled, self._probe, REGION_PROBES))
+            mine = [ns for region, ns in medians if isinstance(region, GraphKey) and region.digest in tried]
+            own.append(sum(mine) if mine else None)
+        return own[0], own[1]
+
+    def _refusals(self, tried: Mapping[str, str]) -> str | None:
+        """Torch's reason, where it refused CUDA graphs to every graph that was to have them."""
+        wanting = [digest for digest, candidate in tried.items() if candidate_of(candidate).uses_cuda_graphs]
+        reasons = [self._log.refusal(digest) for digest in wanting]
+        return reasons[0] if wanting and all(reasons) else None
+
+    def _accuracy(self, stepper: Stepper) -> Accuracy | None:
+        """Judged on a step in steady state: a CUDA graph is wrong, if at all, when it is replayed."""
+        if self._judge is None:
+            return None
+        self._state.restore()
+        stepper.prepare()
+        return self._judge.judge(step_results(stepper))
+
+    def _in_turn(self, default: Stepper, planned: Stepper, plan: Plan) -> tuple[Samples, Samples, Samples]:
+        self._announce(Event("measuring before against after"))
+        nothing = _do_nothing
+        rounds = turn_count(default.timed(), ways=3, target_s=VERIFY_S)
+        if not plan.is_compiled:
+            eager_ns, default_ns = sample_in_turn(((self._eager, nothing), (default, nothing)), rounds)
+            return eager_ns, default_ns, eager_ns
+        ways = ((self._eager, nothing), (default, nothing), (planned, nothing))
+        eager_ns, default_ns, planned_ns = sample_in_turn(ways, rounds)
+        return eager_ns, default_ns, planned_ns
+
+    def _peak_of(self, stepper: Stepper) -> int | None:
+        reset_peak(self._workload.device)
+        stepper.timed()
+        return peak_bytes(self._workload.device)
+
+    def _telling(self, doing: str) -> _Telling:
+        return _Telling(doing, self._root or Path.cwd())
+
+
+class _Telling:
+    """Turns whatever the user's program raises inside into one message about it."""
+
+    def __init__(self, doing: str, root: Path) -> None:
+        self._doing = doing
+        self._root = root
+
+    def __enter__(self) -> None:
+        return None
+
+    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
+        if isinstance(error, Exception) and not isinstance(error, GraphboundError):
+            raise user_error(error, root=self._root, doing=self._doing) from error
+        if isinstance(error, SystemExit):
+            raise UserProgramError(f"the model called sys.exit({error.code!r}) in {self._doing}") from error
+
+
+class _Announcer:
+    """Passes what the backend does on to the session's owner and into the log."""
+
+    def __init__(self, announce: Callable[[Event], None], log: GraphLog) -> None:
+        self._announce = announce
+        self._log = log
+
+    def compiling(self, key: GraphKey, candidate: Candidate) -> None:
+        self._log.compiling = key
+        self._announce(Event(f"compiling {candidate.title}", key, candidate.id))
+
+    def compiled(self, key: GraphKey, candidate: Candidate, dynamo: Any, aot: Any) -> None:
+        self._log.add_graph(key, dynamo, aot)
+
+    def refused(self, key: GraphKey, reasons: tuple[str, ...]) -> None:
+        for reason in reasons:
+            self._log.add_refusal(key, reason)
+
+    def finished(self, key: GraphKey, candidate: Candidate) -> None:
+        self._log.compiling = None
+        self._announce(Event(f"compiled {candidate.title}", key, candidate.id, is_over=True))
+
+
+def _do_nothing() -> None:
+    pass
+
+
+def _root_of(workload: Workload) -> Path | None:
+    path = Path(workload.source)
+    return path.resolve().parent if path.suffix == ".py" and path.exists() else None
+
+
+def _outcome(accuracy: Accuracy | None) -> TrialOutcome:
+    return TrialOutcome.MEASURED if accuracy is None or accuracy.is_right else TrialOutcome.WRONG_RESULT
+
+
+def _wrong_reason(accuracy: Accuracy) -> str:
+    where = accuracy.worst or "the result"
+    if accuracy.detail:
+        return f"{where}: {accuracy.detail}"
+    return f"{where} is off by {accuracy.error:.2g} where eager is off by {accuracy.eager_error:.2g}"
+
+
+def _way(name: str, samples: Samples) -> Way:
+    return Way(name, TrialOutcome.MEASURED, None, samples, None, None)

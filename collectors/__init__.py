@@ -1,0 +1,1 @@
+"""Observes: workloads, captures, timings and traces. The only place where a user's code runs."""

@@ -1,0 +1,203 @@
+"""What torch.compile did with a workload: its graphs, and torch's own words on breaks, recompiles and refusals."""
+
+from __future__ import annotations
+
+import contextlib
+import re
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any, Final
+
+from torch.fx import GraphModule
+from torch.utils.flop_counter import flop_registry
+
+from analyzer.core.graphs import Capture, CudaGraphSkip, Direction, Graph, GraphBreak, GraphKey, Recompile, SourceLine
+from collectors import torch_compat
+from collectors.sources import frames, graph_lines, user_line
+
+_BREAK_PLACE: Final = re.compile(r"in user code at (?P<file>.+?):(?P<line>\d+)\s")
+_BREAK_REASON: Final = re.compile(
+    r"Graph Break Reason: (?P<reason>.*?)(?:\n\s*\n  Developer debug|\n  Hint:|\nUser code|\Z)", re.S
+)
+_HINT: Final = re.compile(r"^  Hint: (?P<hint>.+)$", re.M)
+_RECOMPILED: Final = re.compile(r"Recompiling function (?P<function>\S+) in (?P<file>.+):(?P<line>\d+)")
+_GUARD_LINE: Final = re.compile(r"^\s*- (?:\d+/\d+: )?(?P<guard>.+)$", re.M)
+_LIMIT: Final = re.compile(
+    r"hit config\.(?P<limit>\w+).*?function: '(?P<function>[^']*)' \((?P<file>.+?):(?P<line>\d+)\)"
+    r".*?last reason: (?:\d+/\d+: )?(?P<guard>[^\n]+)",
+    re.S,
+)
+_SKIP_WORDS: Final = ("skipping cudagraphs", "cudagraph partition", "disabling cudagraphs")
+
+
+@dataclass(slots=True)
+class GraphLog:
+    """Collects, while graphs are compiled and called, what a `Capture` is made of."""
+
+    root: Path | None
+    running: Callable[[], GraphKey | None] = lambda: None
+    compiling: GraphKey | None = None
+    compiles: int = 0
+    recompiles: list[Recompile] = field(default_factory=list)
+    _graphs: dict[GraphKey, Graph] = field(default_factory=dict)
+    _breaks: list[GraphBreak] = field(default_factory=list)
+    _skips: list[CudaGraphSkip] = field(default_factory=list)
+    _refused: dict[str, str] = field(default_factory=dict)
+
+    @contextlib.contextmanager
+    def listening(self) -> Iterator[None]:
+        """Hear torch's logs while the block runs."""
+        with torch_compat.compiler_logs(
+            on_break=self._hear_break,
+            on_recompile=self._hear_recompile,
+            on_limit=self._hear_limit,
+            on_cuda_graph=self._hear_cuda_graph,
+        ):
+            yield
+
+    def add_graph(self, key: GraphKey, dynamo: GraphModule, aot: GraphModule | None) -> None:
+        """One more capture of the graph `key`; `aot` is its program in the key's direction, where there is one."""
+        self.compiles += 1
+        compile_id = _frame_id(torch_compat.current_compile_id())
+        ids = (compile_id,) if compile_id else ()
+        known = self._graphs.get(key)
+        if known is not None:
+            merged = tuple(dict.fromkeys(known.compile_ids + ids))
+            self._graphs[key] = replace(known, compile_ids=merged)
+            return
+        program = aot or dynamo
+        flops, dtype = _matrix_work(program)
+        self._graphs[key] = Graph(
+            key=key,
+            compile_ids=ids,
+            source=graph_lines(dynamo, self.root),
+            op_count=sum(node.op.startswith("call_") for node in program.graph.nodes),
+            ended_by=None,
+            flops=flops,
+            dtype=dtype,
+        )
+
+    def add_skip(self, key: GraphKey | None, reason: str) -> None:
+        where = self._graphs[key].where if key in self._graphs else None
+        self._skips.append(CudaGraphSkip(key, where, reason))
+
+    def add_refusal(self, key: GraphKey, reason: str) -> None:
+        """Torch compiled `key` without the CUDA graph it was asked for."""
+        self._refused.setdefault(key.digest, reason)
+        self.add_skip(key, reason)
+
+    def refusal(self, digest: str) -> str | None:
+        """Why torch refused a CUDA graph to the graphs of this digest, None where it did not."""
+        return self._refused.get(digest)
+
+    def capture(self, *, compile_ns: int, first_call_ns: int) -> Capture:
+        breaks = _counted(self._breaks)
+        graphs = tuple(replace(graph, ended_by=_ended_by(graph, breaks)) for graph in self._graphs.values())
+        return Capture(
+            graphs=graphs,
+            breaks=breaks,
+            recompiles=_counted(self.recompiles),
+            skips=tuple(dict.fromkeys(self._skips)),
+            compile_ns=compile_ns,
+            first_call_ns=first_call_ns,
+        )
+
+    def _hear_break(self, message: str) -> None:
+        place, reason = _BREAK_PLACE.search(message), _BREAK_REASON.search(message)
+        if reason is None:
+            return
+        stack = frames(message[message.find("User code traceback:") :]) if "User code traceback:" in message else ()
+        told = SourceLine(place["file"], int(place["line"])) if place else None
+        inner = user_line(stack, self.root)
+        hint = _HINT.search(message)
+        self._breaks.append(
+            GraphBreak(
+                where=inner or told,
+                reason=_one_line(reason["reason"]),
+                hint=hint["hint"].strip() if hint else None,
+                compile_id=_frame_id(torch_compat.current_compile_id()),
+            )
+        )
+
+    def _hear_recompile(self, message: str) -> None:
+        place, guard = _RECOMPILED.search(message), _GUARD_LINE.search(message)
+        if place is None:
+            return
+        where = SourceLine(place["file"], int(place["line"]), place["function"])
+        text = guard["guard"] if guard else "torch did not say which guard"
+        self.recompiles.append(Recompile(where, _one_line(text), _frame_id(torch_compat.current_compile_id())))
+
+    def _hear_limit(self, message: str) -> None:
+        limit = _LIMIT.search(message)
+        if limit is None:
+            return
+        where = SourceLine(limit["file"], int(limit["line"]), limit["function"])
+        self.recompiles.append(
+            Recompile(where, _one_line(limit["guard"]), _frame_id(torch_compat.current_compile_id()), is_limit=True)
+        )
+
+    def _hear_cuda_graph(self, message: str) -> None:
+        if any(word in message for word in _SKIP_WORDS):
+            self.add_skip(self.compiling or self.running(), _one_line(message))
+
+
+def _ended_by(graph: Graph, breaks: tuple[GraphBreak, ...]) -> GraphBreak | None:
+    """The break in the frame that made the graph. A backward graph ends with its forward, not at a break."""
+    if graph.key.direction is Direction.BACKWARD:
+        return None
+    return next((b for b in breaks if b.compile_id is not None and b.compile_id in graph.compile_ids), None)
+
+
+def _counted(items: list[Any]) -> tuple[Any, ...]:
+    """Equal breaks or recompiles become one with a count. Cache entries of one frame (`0/0`, `0/1`) are equal."""
+    first: dict[object, Any] = {}
+    counts: Counter[object] = Counter()
+    for item in items:
+        words = getattr(item, "reason", None) or _shape_of_guard(item.guard)
+        same = (item.where, words, getattr(item, "is_limit", None))
+        first.setdefault(same, item)
+        counts[same] += 1
+    return tuple(replace(item, count=counts[same]) for same, item in first.items())
+
+
+def _shape_of_guard(guard: str) -> str:
+    return re.sub(r"\d+", "N", guard)
+
+
+def _frame_id(compile_id: str | None) -> str | None:
+    """`1/0_2` is the second restart of `1/0`."""
+    return None if compile_id is None else compile_id.partition("_")[0]
+
+
+def _one_line(text: str) -> str:
+    return re.sub(r"\s+", " ", text).strip()
+
+
+def _matrix_work(program: GraphModule) -> tuple[int | None, str | None]:
+    """Flops of the matrix products, convolutions and attention of an AOT graph by torch's own formulas, and the
+    dtype that most of them run in. (None, None) where a formula could not be applied to any.
+    """
+    by_dtype: Counter[str] = Counter()
+    for node in program.graph.nodes:
+        formula = flop_registry.get(getattr(node.target, "overloadpacket", None))
+        if node.op != "call_function" or formula is None:
+            continue
+        args, kwargs = _values(node.args), _values(node.kwargs)
+        try:
+            flops = formula(*args, **kwargs, out_val=node.meta.get("val"))
+            by_dtype[str(args[0].dtype).removeprefix("torch.")] += int(flops)
+        except (TypeError, ValueError, AttributeError, AssertionError, IndexError):
+            return None, None  # one missing term would make the sum a lie
+    if not by_dtype:
+        return None, None
+    return sum(by_dtype.values()), by_dtype.most_common(1)[0][0]
+
+
+def _values(arguments: Any) -> Any:
+    if isinstance(arguments, Mapping):
+        return {name: _values(value) for name, value in arguments.items()}
+    if isinstance(arguments, tuple | list):
+        return type(arguments)(_values(value) for value in arguments)
+    return arguments.meta.get("val") if hasattr(arguments, "meta") else arguments

@@ -1,0 +1,240 @@
+"""What launching costs on a CUDA device: one launch, the gap between kernels of a CUDA graph, one replay.
+
+The three constants are chosen so that `busy + kernel_gap_ns * kernels + replay_ns` is the wall time of a step under
+CUDA graphs, where `busy` and `kernels` are the profiled kernels of the same step launched one by one.
+"""
+
+from __future__ import annotations
+
+import statistics
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+import torch
+from torch.autograd import DeviceType
+from torch.profiler import ProfilerActivity, profile
+
+from collectors.device_cpu import host_ns_per_call
+
+_LAUNCH_BATCH: Final = 200
+"""Launches without waiting: well under the some thousand that a stream queues before it blocks the host."""
+_LAUNCH_BATCHES: Final = 15
+_TINY: Final = 32
+"""Elements: one warp."""
+
+_PAIRS: Final = (32, 128, 256)
+"""Lengths of the captured chains, in pairs of a small product and a pointwise kernel: 64 to 512 kernels."""
+_ROWS: Final = 128
+_WIDTH: Final = 1024
+"""A product of 128 x 1024 x 1024 in float16 takes a few microseconds on an H200, as in one layer of a small model."""
+_GAIN: Final = 1.5
+"""Scale of the random weights: with a gain above 1 a chain of tanh layers stays of order 1 for ever."""
+
+_LAYERS: Final = 8
+_LAYER_WIDTH: Final = 256
+_BATCH: Final = 64
+"""The compiled model: enough layers that guards and parameters are checked on each call as in a real one."""
+
+_WALL_REPEATS: Final = 31
+_WARM_CALLS: Final = 5
+"""A compiled call under CUDA graphs warms up, records, and replays from the third call on."""
+_PROFILED_CALLS: Final = 5
+
+_GRAPH_LAUNCH: Final = "cudaGraphLaunch"
+_NO_KERNEL: Final = ("Memcpy", "Memset")
+
+
+@dataclass(frozen=True, slots=True)
+class LaunchCosts:
+    """In nanoseconds; None where the profiler showed no kernel.
+
+    `launch_ns` is the host time of `torch.add(a, b, out=c)` on 32 elements: dispatcher and launch, nothing else.
+    `empty_kernel_ns` is the duration of that kernel. `replay_ns` is from calling a compiled model to synchronised,
+    less its kernels and their gaps, so it holds guards, the copy of the input and the wake-up of the host.
+    """
+
+    launch_ns: float
+    empty_kernel_ns: float | None
+    kernel_gap_ns: float | None
+    replay_ns: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class Profiled:
+    """The kernels of one call, and whether a CUDA graph launched them."""
+
+    kernels: float
+    busy_ns: float
+    is_replay: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Point:
+    """One captured chain: kernels in it, and its wall time less their durations."""
+
+    kernels: float
+    idle_ns: float
+
+
+def measure_launches() -> LaunchCosts:
+    """The launch costs of the current CUDA device, in some seconds."""
+    one, two, out = torch.ones(3, _TINY, device="cuda", dtype=torch.float32).unbind()
+
+    def add() -> object:
+        return torch.add(one, two, out=out)
+
+    tiny = profile_calls(add)
+    line = fit_line(_chain_points())
+    gap_ns, replay_ns = line if line is not None else (None, None)
+    if gap_ns is not None:
+        # A bare replay costs less than a call of a compiled model; it stands in where nothing can be compiled.
+        replay_ns = _compiled_replay_ns(gap_ns) or replay_ns
+    return LaunchCosts(
+        launch_ns=_launch_ns(add),
+        empty_kernel_ns=None if tiny is None else tiny.busy_ns / tiny.kernels,
+        kernel_gap_ns=gap_ns,
+        replay_ns=replay_ns,
+    )
+
+
+def fit_line(points: Sequence[Point]) -> tuple[float, float] | None:
+    """Slope and intercept, by least squares, of idle time over kernels: the gap and the cost of one replay.
+
+    None with fewer than two different lengths, or where a cost came out as zero or negative: noise, not a cost.
+    """
+    kernels = np.asarray([point.kernels for point in points], dtype=np.float64)
+    if kernels.size < 2 or np.ptp(kernels) == 0:
+        return None
+    slope, intercept = np.polyfit(kernels, [point.idle_ns for point in points], 1)
+    return (float(slope), float(intercept)) if slope > 0 and intercept > 0 else None
+
+
+def profile_calls(call: Callable[[], object], calls: int = _PROFILED_CALLS) -> Profiled | None:
+    """The kernels of one call, as the mean over `calls`; None where the profiler shows none (no rights, no CUPTI)."""
+    call()
+    torch.cuda.synchronize()
+    with profile(activities=[ProfilerActivity.CUDA]) as recorded:
+        for _ in range(calls):
+            call()
+        torch.cuda.synchronize()
+    events = recorded.events() or []
+    durations_ns = [
+        event.time_range.elapsed_us() * 1e3
+        for event in events
+        if event.device_type == DeviceType.CUDA
+        and not event.is_user_annotation
+        and not event.name.startswith(_NO_KERNEL)
+    ]
+    if not durations_ns:
+        return None
+    return Profiled(
+        kernels=len(durations_ns) / calls,
+        busy_ns=sum(durations_ns) / calls,
+        is_replay=any(event.name.startswith(_GRAPH_LAUNCH) for event in events),
+    )
+
+
+def _launch_ns(add: Callable[[], object]) -> float:
+    samples = []
+    for _ in range(_LAUNCH_BATCHES):
+        torch.cuda.synchronize()
+        samples.append(host_ns_per_call(add, batch=_LAUNCH_BATCH, batches=1))
+    torch.cuda.synchronize()
+    return statistics.median(samples)
+
+
+def _chain_points() -> list[Point]:
+    """Each chain's kernels profiled as the stream runs them, its wall time as a CUDA graph replays them."""
+    points = []
+    for pairs in _PAIRS:
+        chain = _chain(pairs)
+        profiled = profile_calls(chain)
+        if profiled is None:
+            return []
+        wall_ns = _wall_ns(_captured(chain).replay)
+        points.append(Point(profiled.kernels, wall_ns - profiled.busy_ns))
+    return points
+
+
+def _chain(pairs: int) -> Callable[[], None]:
+    """Kernels that each need the one before: products and tanh, without allocation."""
+    state = torch.randn(_ROWS, _WIDTH, device="cuda", dtype=torch.float16)
+    weight = torch.randn(_WIDTH, _WIDTH, device="cuda", dtype=torch.float16) * (_GAIN / _WIDTH**0.5)
+    product = torch.empty_like(state)
+
+    def run() -> None:
+        for _ in range(pairs):
+            torch.mm(state, weight, out=product)
+            torch.tanh(product, out=state)
+
+    return run
+
+
+def _captured(call: Callable[[], None]) -> torch.cuda.CUDAGraph:
+    # A first run on another stream, as torch's documentation asks: libraries allocate their workspaces in it.
+    side = torch.cuda.Stream()
+    side.wait_stream(torch.cuda.current_stream())
+    with torch.cuda.stream(side):
+        call()
+    torch.cuda.current_stream().wait_stream(side)
+    graph = torch.cuda.CUDAGraph()
+    with torch.cuda.graph(graph):
+        call()
+    return graph
+
+
+def _wall_ns(call: Callable[[], object], before: Callable[[], object] | None = None) -> float:
+    """From the call on an idle device to synchronised, the median; `before` runs outside the clock."""
+    samples = []
+    for _ in range(_WARM_CALLS + _WALL_REPEATS):
+        if before is not None:
+            before()
+        torch.cuda.synchronize()
+        start_ns = time.perf_counter_ns()
+        result = call()
+        torch.cuda.synchronize()
+        samples.append(time.perf_counter_ns() - start_ns)
+        del result
+    return statistics.median(samples[_WARM_CALLS:])
+
+
+class _Layers(torch.nn.Module):
+    """Linear layers with ReLU. A class of its own, so that no code object of a user's model is compiled here."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.layers = torch.nn.ModuleList(
+            torch.nn.Linear(_LAYER_WIDTH, _LAYER_WIDTH, device="cuda", dtype=torch.float16) for _ in range(_LAYERS)
+        )
+
+    def forward(self, value: torch.Tensor) -> torch.Tensor:
+        for layer in self.layers:
+            value = torch.relu(layer(value))
+        return value
+
+
+def _compiled_replay_ns(gap_ns: float) -> float | None:
+    """The wall time of a compiled model under CUDA graphs, less the kernels of its default compilation and their
+    gaps. None where it cannot be compiled, torch refuses the CUDA graph, or the rest is not positive.
+    """
+    model = _Layers()
+    value = torch.randn(_BATCH, _LAYER_WIDTH, device="cuda", dtype=torch.float16)
+    try:
+        # Kernels are counted in the default run, as a prediction has them before CUDA graphs were tried.
+        default = torch.compile(model)
+        default(value)
+        alone = profile_calls(lambda: default(value))
+        graphs = torch.compile(model, mode="reduce-overhead")
+        wall_ns = _wall_ns(lambda: graphs(value), before=torch.compiler.cudagraph_mark_step_begin)
+        torch.compiler.cudagraph_mark_step_begin()
+        replayed = profile_calls(lambda: graphs(value), calls=1)
+    except (RuntimeError, OSError, ImportError):
+        # No Triton, no compiler, an unwritable compile cache: torch's own errors of compilation are RuntimeErrors.
+        return None
+    if alone is None or replayed is None or not replayed.is_replay:
+        return None
+    rest_ns = wall_ns - alone.busy_ns - gap_ns * alone.kernels
+    return rest_ns if rest_ns > 0 else None

@@ -1,0 +1,67 @@
+"""Reads torch's global settings and the CPUs of this process. Changes none of them."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Final
+
+import torch
+
+from analyzer.core.environment import Environment
+from collectors.device_cuda import float32_matmul_precision
+
+_QUOTA: Final = Path("/sys/fs/cgroup/cpu.max")
+"""Control groups v2: `QUOTA PERIOD` in microseconds, or `max PERIOD`."""
+
+_QUOTA_V1: Final = (
+    Path("/sys/fs/cgroup/cpu/cpu.cfs_quota_us"),
+    Path("/sys/fs/cgroup/cpu/cpu.cfs_period_us"),
+)
+
+
+def read_environment(*, in_step: bool = False) -> Environment:
+    """The settings of this process now.
+
+    `in_step` says that the caller is inside a step of the workload; only there is the gradient mode the step's own,
+    and elsewhere `is_grad_enabled` is None.
+    """
+    return Environment(
+        is_grad_enabled=torch.is_grad_enabled() if in_step else None,
+        is_anomaly_mode=torch.is_anomaly_enabled(),
+        is_deterministic=torch.are_deterministic_algorithms_enabled(),
+        allows_tf32=torch.backends.cuda.matmul.fp32_precision == "tf32",
+        matmul_precision=float32_matmul_precision(),
+        is_cudnn_benchmark=torch.backends.cudnn.benchmark,
+        threads=torch.get_num_threads(),
+        interop_threads=torch.get_num_interop_threads(),
+        affinity_cpus=_affinity_cpus(),
+        quota_cpus=_quota_cpus(),
+    )
+
+
+def _affinity_cpus() -> int | None:
+    # Linux only; os.cpu_count() would also count the CPUs that this process may not use.
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
+
+
+def _quota_cpus() -> float | None:
+    """The CPUs that the control group grants; None where it sets no limit."""
+    try:
+        return parse_quota(_QUOTA.read_text())
+    except OSError:
+        pass
+    try:
+        return parse_quota(" ".join(path.read_text().strip() for path in _QUOTA_V1))
+    except OSError:
+        return None
+
+
+def parse_quota(text: str) -> float | None:
+    """CPUs out of `QUOTA PERIOD`; None for `max`, for -1 (no limit, in version 1) and for anything else."""
+    fields = text.split()
+    try:
+        quota, period = (int(field) for field in fields)
+    except ValueError:
+        return None
+    return quota / period if quota > 0 and period > 0 else None

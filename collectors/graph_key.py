@@ -1,0 +1,108 @@
+"""The digest that names a Dynamo graph: the same in every process and under every configuration."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any, Final
+
+import torch
+from torch.fx import GraphModule, Node
+
+from collectors.torch_compat import is_torch_op
+
+DIGEST_HEX_DIGITS: Final = 12
+"""48 bits: among 10,000 graphs two share a digest with a chance of 2e-7."""
+
+
+def graph_digest(gm: GraphModule, inputs: Sequence[Any]) -> str:
+    """The digest of a Dynamo graph and its inputs.
+
+    Names of placeholders and modules are left out, so that equal layers of a model share a digest; so are values of
+    weights and the index of the device. Symbolic sizes are named in order of appearance.
+    """
+    symbols: dict[str, str] = {}
+    lines = [_value_text(value, symbols) for value in inputs]
+    lines.extend(_graph_lines(gm))
+    return hashlib.sha256("\n".join(lines).encode()).hexdigest()[:DIGEST_HEX_DIGITS]
+
+
+def _graph_lines(gm: GraphModule) -> Iterator[str]:
+    numbers: dict[Node, int] = {}
+    for number, node in enumerate(gm.graph.nodes):
+        numbers[node] = number
+        match node.op:
+            case "placeholder":
+                yield "placeholder"
+            case "get_attr":
+                yield f"get_attr {_attribute_text(gm, str(node.target))}"
+            case _:
+                target = _target_text(gm, node)
+                kwargs = sorted(node.kwargs.items())
+                yield f"{node.op} {target} {_argument_text(node.args, numbers)} {_argument_text(kwargs, numbers)}"
+
+
+def _attribute_text(gm: GraphModule, target: str) -> str:
+    value: Any = gm
+    for part in target.split("."):
+        value = getattr(value, part, None)
+    if isinstance(value, GraphModule):
+        return "{" + ";".join(_graph_lines(value)) + "}"
+    return _value_text(value, {})
+
+
+def _target_text(gm: GraphModule, node: Node) -> str:
+    if node.op == "call_module":
+        module = gm.get_submodule(str(node.target))
+        return f"{type(module).__qualname__}({module.extra_repr()})"
+    if isinstance(node.target, str):
+        return node.target
+    name = getattr(node.target, "__qualname__", None)
+    if name is None or is_torch_op(node.target):
+        return str(node.target)
+    return f"{getattr(node.target, '__module__', '')}.{name}"
+
+
+def _argument_text(value: object, numbers: dict[Node, int]) -> str:
+    match value:
+        case Node():
+            return f"%{numbers[value]}"
+        case tuple() | list():
+            return f"[{_joined(value, numbers)}]"
+        case dict():
+            return f"{{{_joined(value.items(), numbers)}}}"
+        case slice():
+            return f"slice[{_joined((value.start, value.stop, value.step), numbers)}]"
+        case bool() | int() | float() | complex() | str() | None:
+            return repr(value)
+        case torch.dtype() | torch.device() | torch.layout() | torch.memory_format():
+            return _device_free(str(value))
+        case _:
+            # An object's default repr holds its address, which differs from process to process.
+            return type(value).__qualname__
+
+
+def _joined(values: Iterable[object], numbers: dict[Node, int]) -> str:
+    return ",".join(_argument_text(value, numbers) for value in values)
+
+
+def _device_free(text: str) -> str:
+    return text.partition(":")[0] if text.startswith(("cuda", "xpu", "mps")) else text
+
+
+def _value_text(value: object, symbols: dict[str, str]) -> str:
+    if isinstance(value, torch.Tensor):
+        sizes = ",".join(_size_text(size, symbols) for size in value.shape)
+        strides = ",".join(_size_text(s, symbols) for s in value.stride()) if value.layout == torch.strided else ""
+        return f"{value.dtype}[{sizes}]({strides})@{value.device.type} grad={value.requires_grad}"
+    if isinstance(value, torch.SymInt):
+        return _size_text(value, symbols)
+    if isinstance(value, bool | int | float | str | None):
+        return repr(value)
+    return type(value).__qualname__
+
+
+def _size_text(size: object, symbols: dict[str, str]) -> str:
+    if isinstance(size, int) and not isinstance(size, torch.SymInt):
+        return str(size)
+    return symbols.setdefault(str(size), f"s{len(symbols)}")

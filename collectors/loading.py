@@ -1,0 +1,303 @@
+"""From what the user typed to a Workload: imports their file and finds which form it has. Runs nothing of the model."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from types import ModuleType
+from typing import Any, Final
+
+import torch
+from torch import nn
+
+from analyzer.core.errors import UsageError
+from analyzer.core.settings import Mode, WorkloadSpec
+from collectors.named_models import SCHEMES, build_named_model, named_scheme
+from collectors.user_errors import display_path, user_error
+from collectors.user_module import close_matches, import_user_module, user_process
+from collectors.workload import (
+    Workload,
+    fixed_seeds,
+    move,
+    prepare_model,
+    require_callable,
+    resolve_device,
+    split_inputs,
+    training_notes,
+)
+
+FORMS: Final = (
+    "get_model() with get_inputs(device) or get_inputs()",
+    "class Model(nn.Module) with get_init_inputs() and get_inputs()",
+    "module-level model and inputs (or example_inputs)",
+    "--entry FUNCTION, a function returning (model, inputs) or an analyzer.Workload",
+    f"instead of a file: {', '.join(SCHEMES)}",
+)
+"""Every form a workload may have, in the order in which they are looked for."""
+
+_MODEL_NAMES: Final = ("get_model", "get_inputs", "get_init_inputs", "Model", "model", "inputs", "example_inputs")
+
+
+@dataclass(frozen=True, slots=True)
+class _Built:
+    """A model and its inputs as the file made them; `is_placed` when the file put the inputs on the device itself."""
+
+    model: Any
+    inputs: Any
+    form: str
+    is_placed: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class _UserFile:
+    """The user's file, imported, and what is to be made of it."""
+
+    path: Path
+    module: ModuleType
+    device: str
+    mode: Mode
+
+    def __contains__(self, name: str) -> bool:
+        return hasattr(self.module, name)
+
+    def get(self, name: str) -> Any:
+        return getattr(self.module, name)
+
+    def call(self, function: Callable[..., Any], *args: Any, what: str) -> Any:
+        """`function(*args)`; what it raises becomes a UserProgramError that names the line."""
+        try:
+            return function(*args)
+        except (Exception, SystemExit) as exc:
+            raise user_error(exc, root=self.path, doing=f"calling {what}") from exc
+
+    def call_named(self, name: str, *, takes: str | None = None, value: object = None) -> Any:
+        """Call the file's function `name`, with `value` where it has an argument called `takes`, else with none."""
+        function = self.get(name)
+        if not callable(function):
+            raise UsageError(f"{name} in {display_path(self.path)} is no function but a {type(function).__name__}")
+        if takes is not None and _accepts(function, takes):
+            return self.call(lambda: function(**{takes: value}), what=f"{name}({takes})")
+        if required := _required(function):
+            allowed = f"no argument, or one called {takes}" if takes else "no argument"
+            raise UsageError(f"{name} in {self._place(function)} needs {', '.join(required)}; it may take {allowed}")
+        return self.call(function, what=f"{name}()")
+
+    def _place(self, function: Callable[..., Any]) -> str:
+        code = getattr(function, "__code__", None)
+        return f"{display_path(self.path)}:{code.co_firstlineno}" if code is not None else display_path(self.path)
+
+
+def load_workload(spec: WorkloadSpec) -> Workload:
+    """The workload that `spec` names, on its device and in its mode, built under a fixed seed.
+
+    The user's module stays registered in `sys.modules`, because the resume functions that Dynamo makes look their
+    globals up there. Raises UsageError for what cannot be found or has none of the forms, MissingExtraError for a
+    library that is not installed, and UserProgramError for what the user's code raised.
+    """
+    device = resolve_device(spec.device)
+    with fixed_seeds():
+        if named_scheme(spec.target) is not None:
+            named = build_named_model(spec)
+            return Workload(
+                model=prepare_model(named.model, device, spec.mode),
+                args=move(named.args, device),
+                kwargs=move(named.kwargs, device),
+                name=named.name,
+                source=spec.target,
+                form="named model",
+                mode=spec.mode,
+                device=device,
+                notes=named.notes + (training_notes(None, None) if spec.mode is Mode.TRAINING else ()),
+            )
+        _refuse_named_options(spec)
+        path = Path(spec.target)
+        with user_process(path):
+            file = _UserFile(path.resolve(), import_user_module(path), device, spec.mode)
+            return _from_entry(file, spec.entry) if spec.entry is not None else _assemble(file, _find_form(file))
+
+
+def _find_form(file: _UserFile) -> _Built:
+    if "get_model" in file and "get_inputs" in file:
+        return _built_by_functions(file)
+    if "get_init_inputs" in file and "get_inputs" in file and _is_model_class(getattr(file.module, "Model", None)):
+        return _built_from_class(file)
+    for name in ("inputs", "example_inputs"):
+        if "model" in file and name in file:
+            return _Built(file.get("model"), file.get(name), form=f"model and {name}")
+    raise _no_form(file)
+
+
+def _built_by_functions(file: _UserFile) -> _Built:
+    model = file.call_named("get_model")
+    inputs, is_placed = _inputs(file)
+    return _Built(model, inputs, form="get_model() and get_inputs()", is_placed=is_placed)
+
+
+def _built_from_class(file: _UserFile) -> _Built:
+    init = file.call_named("get_init_inputs")
+    args, kwargs = split_inputs(init, f"the values of get_init_inputs() in {display_path(file.path)}")
+    model = file.call(lambda: file.get("Model")(*args, **kwargs), what="Model(*get_init_inputs())")
+    inputs, is_placed = _inputs(file)
+    return _Built(model, inputs, form="class Model", is_placed=is_placed)
+
+
+def _inputs(file: _UserFile) -> tuple[Any, bool]:
+    """The inputs and whether the file was told the device: then a tensor that it left on the CPU is meant to be."""
+    is_placed = _accepts(file.get("get_inputs"), "device")
+    return file.call_named("get_inputs", takes="device", value=file.device), is_placed
+
+
+def _from_entry(file: _UserFile, entry: str) -> Workload:
+    if entry not in file or not inspect.isroutine(file.get(entry)):
+        functions = _functions(file.module)
+        raise UsageError(
+            f"no function {entry} in {display_path(file.path)}",
+            hint=close_matches(entry, functions)
+            or (f"its functions: {', '.join(functions)}" if functions else "it defines no function"),
+        )
+    is_placed = _accepts(file.get(entry), "device")
+    returned = file.call_named(entry, takes="device", value=file.device)
+    form = f"--entry {entry}"
+    if isinstance(returned, Workload):
+        return _adopt(file, returned, form)
+    if not isinstance(returned, tuple) or len(returned) != 2:
+        raise UsageError(
+            f"{entry}() in {display_path(file.path)} returned {_kind(returned)}",
+            hint="return (model, inputs) or an analyzer.Workload",
+        )
+    return _assemble(file, _Built(*returned, form=form, is_placed=is_placed))
+
+
+def _adopt(file: _UserFile, workload: Workload, form: str) -> Workload:
+    """The user's own Workload, on the device and in the mode that the command asked for."""
+    training = file.mode is Mode.TRAINING
+    return replace(
+        workload,
+        model=prepare_model(workload.model, file.device, file.mode),
+        args=move(workload.args, file.device),
+        kwargs=move(workload.kwargs, file.device),
+        name=file.path.stem,
+        source=display_path(file.path),
+        form=form,
+        mode=file.mode,
+        device=file.device,
+        loss=workload.loss if training else None,
+        optimizer=workload.optimizer if training else None,
+        notes=training_notes(workload.loss, workload.optimizer) if training else (),
+    )
+
+
+def _assemble(file: _UserFile, built: _Built) -> Workload:
+    shown = display_path(file.path)
+    require_callable(built.model, f"the model of {shown} ({built.form})")
+    args, kwargs = split_inputs(built.inputs, f"the inputs of {shown} ({built.form})")
+    model = file.call(prepare_model, built.model, file.device, file.mode, what=f"model.to({file.device!r})")
+    if not built.is_placed:
+        args, kwargs = move(args, file.device), move(kwargs, file.device)
+    training = file.mode is Mode.TRAINING
+    loss = _loss(file, args) if training and "get_loss" in file else None
+    optimizer = _optimizer(file, model) if training and "get_optimizer" in file else None
+    return Workload(
+        model=model,
+        args=args,
+        kwargs=kwargs,
+        name=file.path.stem,
+        source=shown,
+        form=built.form,
+        mode=file.mode,
+        device=file.device,
+        loss=loss,
+        optimizer=optimizer,
+        notes=training_notes(loss, optimizer) if training else (),
+    )
+
+
+def _loss(file: _UserFile, args: Sequence[Any]) -> Callable[..., Any]:
+    """`loss(output) -> scalar` from the file's get_loss.
+
+    `get_loss()` or `get_loss(device)` returns the loss; a get_loss that needs anything else is the loss itself. A
+    loss with several required arguments gets the inputs after the output.
+    """
+    required = _required(file.get("get_loss"))
+    if not required or required[0] == "device":
+        loss = file.call_named("get_loss", takes="device", value=file.device)
+    else:
+        loss = file.get("get_loss")
+    require_callable(loss, f"what get_loss() in {display_path(file.path)} returned")
+    if isinstance(loss, nn.Module):
+        loss.to(file.device)
+    takes_inputs = len(_required(loss.forward if isinstance(loss, nn.Module) else loss)) > 1
+    return (lambda output: loss(output, *args)) if takes_inputs else loss
+
+
+def _optimizer(file: _UserFile, model: Callable[..., Any]) -> torch.optim.Optimizer:
+    function = file.get("get_optimizer")
+    if not isinstance(model, nn.Module):
+        raise UsageError(f"{display_path(file.path)} has get_optimizer but its model is no nn.Module")
+    by_parameters = next(iter(_required(function)), "").startswith("param")
+    argument = model.parameters() if by_parameters else model
+    optimizer = file.call(function, argument, what=f"get_optimizer({'params' if by_parameters else 'model'})")
+    if not isinstance(optimizer, torch.optim.Optimizer):
+        raise UsageError(f"get_optimizer in {display_path(file.path)} returned {_kind(optimizer)}, no optimizer")
+    return optimizer
+
+
+def _no_form(file: _UserFile) -> UsageError:
+    has = [name for name in _MODEL_NAMES if name in file]
+    forms = "\n".join(f"  {number}. {form}" for number, form in enumerate(FORMS, start=1))
+    found = f"it has {', '.join(has)} alone" if has else "it has none of the names"
+    return UsageError(
+        f"{display_path(file.path)} is none of the forms that a model file may have ({found})",
+        hint=f"write one of\n{forms}",
+    )
+
+
+def _refuse_named_options(spec: WorkloadSpec) -> None:
+    given = [f"--{name}" for name in ("batch", "dtype", "shape") if getattr(spec, name) is not None]
+    if given:
+        raise UsageError(
+            f"{', '.join(given)} is for named models ({', '.join(SCHEMES)})",
+            hint="a file makes its own inputs: change get_inputs()",
+        )
+
+
+def _is_model_class(value: object) -> bool:
+    return isinstance(value, type) and issubclass(value, nn.Module)
+
+
+def _functions(module: ModuleType) -> tuple[str, ...]:
+    """The functions that the file itself defines, in its order."""
+    return tuple(
+        name
+        for name, value in vars(module).items()
+        if inspect.isfunction(value) and value.__module__ == module.__name__ and not name.startswith("_")
+    )
+
+
+def _accepts(function: Any, name: str) -> bool:
+    """Whether `function` has an argument of this name."""
+    return any(p.name == name and p.kind is not p.POSITIONAL_ONLY for p in _parameters(function))
+
+
+def _required(function: Any) -> tuple[str, ...]:
+    """The arguments that a call of `function` may not leave out."""
+    return tuple(
+        p.name
+        for p in _parameters(function)
+        if p.default is p.empty and p.kind not in (p.VAR_POSITIONAL, p.VAR_KEYWORD)
+    )
+
+
+def _parameters(function: Any) -> tuple[inspect.Parameter, ...]:
+    try:
+        return tuple(inspect.signature(function).parameters.values())
+    except (TypeError, ValueError):  # a builtin says nothing of its arguments
+        return ()
+
+
+def _kind(value: object) -> str:
+    if isinstance(value, tuple):
+        return f"a tuple of {len(value)}"
+    return "None" if value is None else f"a {type(value).__name__}"

@@ -1,0 +1,65 @@
+"""Tensors out of whatever a model returns: tuples, dicts, dataclasses, objects of its own."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterator, Mapping
+from typing import Any, Final
+
+import torch
+
+MAX_DEPTH: Final = 16
+"""Deeper nests are taken for cycles."""
+
+
+def tensors(value: object, path: str = "output", depth: int = 0) -> Iterator[tuple[str, torch.Tensor]]:
+    """Each tensor in `value` with the path that leads to it (`output.logits`, `output[0]['mask']`)."""
+    if depth > MAX_DEPTH:
+        return
+    if isinstance(value, torch.Tensor):
+        yield path, value
+        return
+    for step, child in _children(value):
+        yield from tensors(child, path + step, depth + 1)
+
+
+def _children(value: object) -> Iterator[tuple[str, object]]:
+    if isinstance(value, Mapping):
+        yield from ((f"[{key!r}]", child) for key, child in value.items())
+    elif isinstance(value, tuple | list):
+        yield from ((f"[{index}]", child) for index, child in enumerate(value))
+    elif dataclasses.is_dataclass(value) and not isinstance(value, type):
+        yield from ((f".{f.name}", getattr(value, f.name)) for f in dataclasses.fields(value) if hasattr(value, f.name))
+    elif _is_record(value):
+        yield from ((f".{name}", child) for name, child in vars(value).items())
+
+
+def _is_record(value: object) -> bool:
+    is_code = callable(value) or isinstance(value, torch.nn.Module | type)
+    return isinstance(getattr(value, "__dict__", None), dict) and not is_code
+
+
+def scalars(value: object, path: str = "output", depth: int = 0) -> Iterator[tuple[str, Any]]:
+    """Each Python number or bool in `value` with its path."""
+    if depth > MAX_DEPTH or isinstance(value, torch.Tensor):
+        return
+    if isinstance(value, bool | int | float | complex):
+        yield path, value
+        return
+    for step, child in _children(value):
+        yield from scalars(child, path + step, depth + 1)
+
+
+def float_sum(value: object) -> torch.Tensor | None:
+    """The sum of all floating tensors that need a gradient: the loss of a model that brings none. None without one."""
+    parts = [t.float().sum() if t.dtype.itemsize < 4 else t.sum() for _, t in tensors(value) if _is_differentiable(t)]
+    return torch.stack([part.to(parts[0]) for part in parts]).sum() if parts else None
+
+
+def _is_differentiable(tensor: torch.Tensor) -> bool:
+    return tensor.is_floating_point() and tensor.requires_grad
+
+
+def detached(value: object) -> tuple[tuple[str, torch.Tensor], ...]:
+    """Copies of the tensors in `value`, safe from the next step (CUDA graphs reuse their outputs' memory)."""
+    return tuple((path, tensor.detach().clone()) for path, tensor in tensors(value))

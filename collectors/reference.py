@@ -1,0 +1,110 @@
+"""A run of the same weights and inputs in higher precision, to judge eager and compiled results by."""
+
+from __future__ import annotations
+
+import contextlib
+import copy
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import Any, Final
+
+import torch
+
+from analyzer.core.trial import AccuracyReference
+from collectors.outputs import detached
+from collectors.state import State
+from collectors.step import Stepper
+from collectors.torch_compat import DispatchMode
+from collectors.workload import Workload
+
+Results = tuple[tuple[str, torch.Tensor], ...]
+
+_PRECISIONS: Final = (
+    (AccuracyReference.FLOAT64, torch.float64),
+    (AccuracyReference.FLOAT32, torch.float32),
+)
+_NARROW: Final = (torch.float32, torch.float16, torch.bfloat16)
+
+
+def step_results(stepper: Stepper) -> Results:
+    """Outputs, loss and gradients of one step, copied."""
+    output, loss = stepper.run()
+    results = detached(output)
+    if loss is not None:
+        results += (("loss", loss.detach().clone()),)
+    results += stepper.gradients()
+    stepper.wait()
+    return results
+
+
+def reference_results(workload: Workload, state: State) -> tuple[AccuracyReference, Results | None]:
+    """One step in float64, in float32 where memory or the model forbids it; (EAGER, None) where neither runs.
+
+    The user's model is copied and left as it is.
+    """
+    for reference, dtype in _PRECISIONS:
+        if reference is AccuracyReference.FLOAT32 and not _has_narrower(workload, dtype):
+            continue
+        try:
+            return reference, _run_in(workload, state, dtype)
+        except (RuntimeError, TypeError, ValueError, NotImplementedError, AssertionError, AttributeError):
+            # Custom kernels and hand-set dtypes may refuse the wider dtype; out of memory is a RuntimeError too.
+            if workload.device == "cuda":
+                torch.cuda.empty_cache()
+    return AccuracyReference.EAGER, None
+
+
+def _has_narrower(workload: Workload, dtype: torch.dtype) -> bool:
+    model = workload.model
+    held = model.parameters() if isinstance(model, torch.nn.Module) else ()
+    return any(p.is_floating_point() and p.dtype.itemsize < dtype.itemsize for p in held)
+
+
+def _run_in(workload: Workload, state: State, dtype: torch.dtype) -> Results:
+    state.restore()
+    wide = copy.deepcopy(workload.model)
+    if isinstance(wide, torch.nn.Module):
+        wide = wide.to(dtype)
+    args, kwargs = _widened((workload.args, dict(workload.kwargs)), dtype)
+    # The optimizer belongs to the original's parameters; gradients are compared, not the weights after its step.
+    copied = replace(workload, model=wide, args=args, kwargs=kwargs, optimizer=None)
+    with _default_dtype(dtype), _Widen(dtype):
+        return step_results(Stepper(copied, wide, state))
+
+
+def _widened(value: Any, dtype: torch.dtype) -> Any:
+    if isinstance(value, torch.Tensor):
+        wide = value.detach().clone()
+        wide = wide.to(dtype) if wide.is_floating_point() else wide
+        return wide.requires_grad_(value.requires_grad)
+    if isinstance(value, tuple) and hasattr(value, "_fields"):
+        return type(value)(*(_widened(child, dtype) for child in value))
+    if isinstance(value, tuple | list):
+        return type(value)(_widened(child, dtype) for child in value)
+    if isinstance(value, dict):
+        return {name: _widened(child, dtype) for name, child in value.items()}
+    return copy.deepcopy(value)
+
+
+class _Widen(DispatchMode):
+    """Turns every request for a narrower float (`.to(torch.bfloat16)`, `dtype=torch.float32`) into the wide one."""
+
+    def __init__(self, dtype: torch.dtype) -> None:
+        super().__init__()
+        self._dtype = dtype
+
+    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        asked = dict(kwargs or {})
+        if asked.get("dtype") in _NARROW:
+            asked["dtype"] = self._dtype
+        return func(*args, **asked)
+
+
+@contextlib.contextmanager
+def _default_dtype(dtype: torch.dtype) -> Iterator[None]:
+    old = torch.get_default_dtype()
+    torch.set_default_dtype(dtype)
+    try:
+        yield
+    finally:
+        torch.set_default_dtype(old)

@@ -1,0 +1,200 @@
+"""Every use of a private torch API, by version: torch 2.11 to the newest release. Nothing else imports one."""
+
+from __future__ import annotations
+
+import contextlib
+import copy
+import logging
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any, Final
+
+import torch
+import torch._dynamo
+import torch._functorch.config
+import torch._inductor.config
+from torch._guards import CompileContext
+from torch._inductor.compile_fx import compile_fx, compile_fx_inner, get_cpp_wrapper_config
+from torch._ops import OpOverload, OpOverloadPacket
+from torch.utils._python_dispatch import TorchDispatchMode
+
+OLDEST_TORCH: Final = (2, 11)
+
+ConfigPatches = Mapping[str, object]
+InnerCompile = Callable[..., Any]
+DispatchMode = TorchDispatchMode
+
+_GRAPH_BREAK_LOGS: Final = (
+    "torch._dynamo.symbolic_convert.__graph_breaks",
+    "torch._dynamo.convert_frame.__graph_breaks",
+    "torch._dynamo.exc.__graph_breaks",
+)
+_RECOMPILE_LOGS: Final = ("torch._dynamo.guards.__recompiles",)
+_RECOMPILE_LIMIT_LOGS: Final = ("torch._dynamo.convert_frame",)
+_CUDA_GRAPH_LOGS: Final = (
+    "torch._inductor.cudagraph_utils.__perf_hints",
+    "torch._inductor.scheduler.__cudagraphs",
+    "torch._inductor.cudagraph_trees.__cudagraphs",
+)
+
+
+def torch_version() -> tuple[int, int]:
+    """Major and minor of the running torch."""
+    major, minor, *_ = torch.__version__.split("+")[0].split(".")
+    return int(major), int(minor)
+
+
+def is_supported() -> bool:
+    return torch_version() >= OLDEST_TORCH
+
+
+def current_compile_id() -> str | None:
+    """The compile id (`0/0`) of the frame that Dynamo is compiling on this thread, None outside one."""
+    compile_id = CompileContext.current_compile_id()
+    return None if compile_id is None else str(compile_id)
+
+
+def is_torch_op(target: object) -> bool:
+    """Whether an FX node's target is an operator of torch's registry, whose text is its stable name."""
+    return isinstance(target, OpOverload | OpOverloadPacket)
+
+
+def reset() -> None:
+    """Forget every compiled frame and CUDA graph of this process."""
+    torch._dynamo.reset()
+
+
+def mark_step_begin() -> None:
+    """Tell CUDA graphs that the outputs of the last step are no longer needed."""
+    torch.compiler.cudagraph_mark_step_begin()
+
+
+def dynamo_limit(factor: int) -> contextlib.AbstractContextManager[None]:
+    """Multiply the recompile limit while several backends keep their entries on the same frames, so that measuring
+    them side by side does not make torch give up earlier than it would for each alone.
+    """
+    config = torch._dynamo.config
+    return config.patch(  # type: ignore[no-any-return]
+        recompile_limit=config.recompile_limit * factor,
+        accumulated_recompile_limit=config.accumulated_recompile_limit * factor,
+    )
+
+
+def compiled_model(model: Callable[..., Any], backend: Any) -> Callable[..., Any]:
+    """`torch.compile(model)` with this backend. Nothing is compiled before the first call."""
+    return torch.compile(model, backend=backend)  # type: ignore[no-any-return]
+
+
+def compile_graph(
+    gm: torch.fx.GraphModule,
+    inputs: Sequence[Any],
+    *,
+    patches: ConfigPatches,
+    inner: InnerCompile,
+) -> Callable[..., Any]:
+    """Compile one Dynamo graph with Inductor under its own configuration.
+
+    `gm` is copied first, since compile_fx takes it over. AOTAutograd's own cache is off: on a hit it would not call
+    `inner`; Inductor's cache of compiled graphs, which holds nearly all of the time, stays on.
+    """
+    with torch._functorch.config.patch(enable_autograd_cache=False):
+        return compile_fx(  # type: ignore[no-any-return]
+            copy.deepcopy(gm), inputs, inner_compile=inner, config_patches=dict(patches)
+        )
+
+
+def compile_inner(
+    gm: torch.fx.GraphModule, inputs: Sequence[Any], patches: ConfigPatches, kwargs: Mapping[str, Any]
+) -> Any:
+    """Inductor's own compilation of one AOT graph. Returns torch's `OutputCode`."""
+    with torch._inductor.config.patch(dict(patches)):
+        return compile_fx_inner(gm, inputs, **kwargs)
+
+
+def cpp_wrapper_patches(patches: ConfigPatches) -> dict[str, object]:
+    """What torch itself sets around a compilation with the C++ wrapper, given the graph's own settings."""
+    with torch._inductor.config.patch(dict(patches)):
+        return dict(get_cpp_wrapper_config())
+
+
+def boxed_cudagraphs(is_on: bool) -> Any:
+    """The mutable flag that compile_fx_inner takes for `cudagraphs`."""
+    from torch._inductor.utils import BoxedBool  # a private module, here alone
+
+    return BoxedBool(is_on)
+
+
+def wrap_compiled(output_code: Any, wrap: Callable[[Callable[..., Any]], Callable[..., Any]]) -> None:
+    """Put `wrap` around what a compiled graph calls, after CUDA graphs were put around it."""
+    output_code.current_callable = wrap(output_code.current_callable)
+
+
+def cuda_graph_refusals(output_code: Any) -> tuple[str, ...]:
+    """Why torch compiled this graph without CUDA graphs although they were asked for; empty where it did not say."""
+    reasons = [getattr(output_code, "disabled_cudagraphs_reason", None)]
+    reasons += getattr(getattr(output_code, "cudagraph_info", None), "cudagraph_fail_reasons", None) or []
+    return tuple(dict.fromkeys(str(reason) for reason in reasons if reason))
+
+
+def generated_code(output_code: Any) -> str | None:
+    """The source that Inductor wrote for this graph."""
+    source = getattr(output_code, "source_code", None)
+    return source if isinstance(source, str) else None
+
+
+@contextlib.contextmanager
+def compiler_logs(
+    *,
+    on_break: Callable[[str], None],
+    on_recompile: Callable[[str], None],
+    on_limit: Callable[[str], None],
+    on_cuda_graph: Callable[[str], None],
+) -> Iterator[None]:
+    """Hear torch's own logs of graph breaks, recompiles, its recompile limit and refused CUDA graphs.
+
+    The breaks come from the log because `torch._dynamo.utils.counters` misses many of them (torch 2.13 counts none
+    for a break inside a loop). Loggers and torch's log state are put back.
+    """
+    log_state = torch._logging._internal.log_state
+    had_recompiles = "recompiles" in log_state.artifact_names
+    with contextlib.ExitStack() as stack:
+        for names, hear in (
+            (_GRAPH_BREAK_LOGS, on_break),
+            (_RECOMPILE_LOGS, on_recompile),
+            (_RECOMPILE_LIMIT_LOGS, on_limit),
+            (_CUDA_GRAPH_LOGS, on_cuda_graph),
+        ):
+            for name in names:
+                stack.enter_context(_listen(name, hear, is_artifact="__" in name))
+        log_state.artifact_names.add("recompiles")
+        try:
+            yield
+        finally:
+            if not had_recompiles:
+                log_state.artifact_names.discard("recompiles")
+
+
+class _Listener(logging.Handler):
+    def __init__(self, hear: Callable[[str], None]) -> None:
+        super().__init__(logging.DEBUG)
+        self._hear = hear
+
+    def emit(self, record: logging.LogRecord) -> None:
+        self._hear(record.getMessage())
+
+
+@contextlib.contextmanager
+def _listen(name: str, hear: Callable[[str], None], *, is_artifact: bool) -> Iterator[None]:
+    logger = logging.getLogger(name)
+    level, propagate = logger.level, logger.propagate
+    handler = _Listener(hear)
+    logger.addHandler(handler)
+    if is_artifact:
+        # Artifact loggers are silent unless asked for; heard here, they must not also reach the user's terminal.
+        logger.setLevel(logging.DEBUG)
+        logger.propagate = propagate and bool([h for h in logger.handlers if h is not handler])
+    try:
+        yield
+    finally:
+        logger.removeHandler(handler)
+        logger.setLevel(level)
+        logger.propagate = propagate

@@ -1,0 +1,154 @@
+"""Turns an exception of the user's program into one sentence that names their line. Never shows our traceback."""
+
+from __future__ import annotations
+
+import re
+import sysconfig
+import traceback
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+import torch
+
+from analyzer.core.errors import GraphboundError, UserProgramError
+
+_OWN_ROOT: Final = Path(__file__).resolve().parents[1]
+_OWN_PACKAGES: Final = tuple(_OWN_ROOT / name for name in ("analyzer", "collectors", "optimizers", "dashboard"))
+_TORCH_ROOT: Final = Path(torch.__file__).resolve().parent
+_INSTALLED: Final = tuple(
+    Path(sysconfig.get_paths()[name]).resolve() for name in ("stdlib", "platstdlib", "purelib", "platlib")
+)
+
+_MESSAGE_LIMIT: Final = 600
+"""Characters of the exception's own text; torch's shape errors stay under 300, Dynamo's reach many pages."""
+
+_DYNAMO_WRAPPED: Final = re.compile(
+    r"Dynamo failed to run FX node with fake tensors: .*: got "
+    r"(?P<kind>\w+)\((?P<quote>['\"])(?P<text>.*?)(?P=quote)\)$",
+    re.M,
+)
+"""`TorchRuntimeError` wraps the error of the operation itself: `… got RuntimeError('shapes cannot be multiplied')`."""
+
+_DYNAMO_WHERE: Final = re.compile(r'File "(?P<file>[^"\n]+)", line (?P<line>\d+), in (?P<function>\S+)')
+
+_DYNAMO_TAIL: Final = re.compile(r"\n\s*(Hint: |from user code:|Set TORCHDYNAMO_VERBOSE=1|Set TORCH_LOGS=)")
+"""Where the advice of a Dynamo error begins (torch._dynamo.exc)."""
+
+_CPU_OUT_OF_MEMORY: Final = "DefaultCPUAllocator: "
+"""torch raises a plain RuntimeError on the CPU (c10/core/impl/alloc_cpu.cpp)."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Where:
+    file: str
+    line: int
+    function: str
+
+    def __str__(self) -> str:
+        place = f"{display_path(Path(self.file))}:{self.line}"
+        return place if self.function == "<module>" else f"{place} in {self.function}"
+
+
+def user_error(exc: BaseException, *, root: Path, doing: str) -> UserProgramError:
+    """What to tell the user about `exc`, raised while `doing` (as in "calling get_model()").
+
+    Names the innermost line under `root` (the user's file, or a folder), else the innermost line that is neither
+    torch's nor ours. Out of memory is recognised on any device. A UserProgramError is returned as it is.
+    """
+    if isinstance(exc, UserProgramError):
+        return exc
+    if is_out_of_memory(exc):
+        return UserProgramError(
+            f"out of memory while {doing}{_at(exc, root)}: {_first_sentence(str(exc))}",
+            hint="use a smaller batch or a smaller model, or free the memory that other processes hold",
+        )
+    if isinstance(exc, GraphboundError):
+        return UserProgramError(exc.message, hint=exc.hint)
+    return UserProgramError(f"{doing} failed{_at(exc, root)}: {describe(exc)}")
+
+
+def is_out_of_memory(exc: BaseException) -> bool:
+    """True when `exc`, or what caused it, says that the memory of a device or of the host ran out."""
+    return any(
+        isinstance(e, torch.OutOfMemoryError | MemoryError)
+        or (isinstance(e, RuntimeError) and _CPU_OUT_OF_MEMORY in str(e))
+        for e in _chain(exc)
+    )
+
+
+def describe(exc: BaseException) -> str:
+    """`Type: message`, with the wrapping and the advice that Dynamo puts around an error of the user's removed."""
+    text = _DYNAMO_TAIL.split(str(exc), maxsplit=1)[0].strip()
+    if (wrapped := _DYNAMO_WRAPPED.search(text)) is not None:
+        return f"{wrapped['kind']}: {_shorten(wrapped['text'])}"
+    name = type(exc).__name__
+    return f"{name}: {_shorten(text)}" if text else name
+
+
+def display_path(path: Path) -> str:
+    """`path` as a person would type it: relative where it lies under the working directory."""
+    try:
+        return str(path.resolve().relative_to(Path.cwd().resolve()))
+    except (ValueError, OSError):
+        return str(path)
+
+
+def _at(exc: BaseException, root: Path) -> str:
+    where = _user_line(exc, root)
+    return f" at {where}" if where is not None else ""
+
+
+def _user_line(exc: BaseException, root: Path) -> _Where | None:
+    """The innermost line of the user's in the traceback of `exc`, or of what caused it."""
+    folder = (root if root.is_dir() else root.parent).resolve()
+    lines = [line for e in _chain(exc) for line in _lines(e)]
+    theirs = [line for line in lines if _is_under(line.file, (folder,)) and not _is_foreign(line.file, folder)]
+    if theirs:
+        return theirs[-1]
+    beside = [line for line in lines if not _is_under(line.file, (_TORCH_ROOT, *_OWN_PACKAGES)) and line.file[0] != "<"]
+    return beside[-1] if beside else None
+
+
+def _lines(exc: BaseException) -> Iterator[_Where]:
+    for frame in traceback.extract_tb(exc.__traceback__):
+        yield _Where(frame.filename, frame.lineno or 0, frame.name)
+    # Dynamo traces the user's code instead of running it, so their line is in its text and in no frame.
+    _, mark, traced = str(exc).partition("from user code:")
+    if mark:
+        for match in _DYNAMO_WHERE.finditer(traced):
+            yield _Where(match["file"], int(match["line"]), match["function"])
+
+
+def _chain(exc: BaseException) -> tuple[BaseException, ...]:
+    """Causes first, `exc` last; a cycle ends it."""
+    found: list[BaseException] = []
+    current: BaseException | None = exc
+    while current is not None and all(current is not e for e in found):
+        found.append(current)
+        current = current.__cause__ or getattr(current, "inner_exception", None)
+    return tuple(reversed(found))
+
+
+def _is_foreign(file: str, folder: Path) -> bool:
+    """Installed or our own, although it lies under the user's folder (a venv in the project, the project itself)."""
+    roots = [r for r in (*_INSTALLED, *_OWN_PACKAGES, _TORCH_ROOT) if r != folder and not folder.is_relative_to(r)]
+    return _is_under(file, tuple(roots))
+
+
+def _is_under(file: str, roots: tuple[Path, ...]) -> bool:
+    if file.startswith("<"):
+        return False
+    path = Path(file).resolve()
+    return any(path.is_relative_to(root) for root in roots)
+
+
+def _first_sentence(text: str) -> str:
+    told = text.rpartition(_CPU_OUT_OF_MEMORY)[2].strip()
+    return _shorten(told.splitlines()[0].split(". ")[0]) if told else "no more is known"
+
+
+def _shorten(text: str) -> str:
+    flat = re.sub(r"\s*\n\s*", " ", text)
+    return flat if len(flat) <= _MESSAGE_LIMIT else flat[: _MESSAGE_LIMIT - 1] + "…"

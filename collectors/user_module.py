@@ -1,0 +1,124 @@
+"""Imports the user's file as if it had been started by itself, and says clearly why when that fails."""
+
+from __future__ import annotations
+
+import contextlib
+import difflib
+import hashlib
+import importlib.util
+import sys
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from types import ModuleType
+from typing import Final
+
+from analyzer.core.errors import UsageError, UserProgramError
+from collectors.user_errors import display_path, user_error
+
+_DISTRIBUTIONS: Final = {
+    "PIL": "pillow",
+    "cv2": "opencv-python-headless",
+    "skimage": "scikit-image",
+    "sklearn": "scikit-learn",
+    "yaml": "pyyaml",
+}
+"""Modules whose distribution on PyPI has another name."""
+
+_PARENTS_SEARCHED: Final = 4
+"""Folders above the file in which a missing module is looked for: src/project/models/model.py needs three."""
+
+_NAMES_SHOWN: Final = 5
+
+
+@contextlib.contextmanager
+def user_process(path: Path) -> Iterator[None]:
+    """`sys.argv` and `sys.path` as `python path` has them.
+
+    Afterwards the folder stays last on the path: what the model imports in its first call is still found, and no
+    file beside it can stand in for a module of torch's that is imported later.
+    """
+    folder = str(path.resolve().parent)
+    argv = sys.argv
+    sys.argv = [str(path)]
+    sys.path.insert(0, folder)
+    try:
+        yield
+    finally:
+        sys.argv = argv
+        sys.path.remove(folder)
+        if folder not in sys.path:
+            sys.path.append(folder)
+
+
+def import_user_module(path: Path) -> ModuleType:
+    """The module of the file at `path`, freshly executed and registered in `sys.modules` before that.
+
+    Its name is unique to the path and the same in every process. Raises UsageError where there is no such Python
+    file, UserProgramError where it does not compile or raises.
+    """
+    source = _read(path)
+    resolved = path.resolve()
+    name = f"_user_{resolved.stem}_{hashlib.sha256(str(resolved).encode()).hexdigest()[:8]}"
+    try:
+        code = compile(source, str(resolved), "exec", dont_inherit=True)
+    except SyntaxError as exc:
+        where = f"{display_path(Path(exc.filename or resolved))}:{exc.lineno or 1}"
+        raise UserProgramError(f"syntax error at {where}: {exc.msg}") from exc
+    except ValueError as exc:  # a null byte, before Python 3.12
+        raise UserProgramError(f"{display_path(resolved)} is no Python source: {exc}") from exc
+    spec = importlib.util.spec_from_file_location(name, resolved)
+    if spec is None:
+        raise UsageError(f"{display_path(resolved)} cannot be imported as Python")
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[name] = module
+    try:
+        # Not spec.loader.exec_module: it may write a .pyc beside the user's file, and take a stale one for it.
+        exec(code, module.__dict__)
+    except ImportError as exc:
+        del sys.modules[name]
+        error = user_error(exc, root=resolved, doing=f"importing {display_path(resolved)}")
+        raise UserProgramError(error.message, hint=_import_hint(exc, resolved)) from exc
+    except (Exception, SystemExit) as exc:
+        del sys.modules[name]
+        raise user_error(exc, root=resolved, doing=f"importing {display_path(resolved)}") from exc
+    return module
+
+
+def close_matches(name: str, names: Sequence[str]) -> str | None:
+    """A hint naming what the user may have meant, None when nothing is near."""
+    near = difflib.get_close_matches(name, names, n=_NAMES_SHOWN, cutoff=0.6)
+    return f"did you mean {' or '.join(near)}?" if near else None
+
+
+def _read(path: Path) -> bytes:
+    shown = display_path(path)
+    if path.is_dir():
+        raise UsageError(f"{shown} is a folder", hint=_files_hint(path) or "name a Python file")
+    if not path.exists():
+        beside = [p.name for p in path.parent.glob("*.py")] if path.parent.is_dir() else []
+        hint = close_matches(path.name, beside) or _files_hint(path.parent)
+        raise UsageError(f"no such file: {path}", hint=hint or "the folder has no Python file")
+    if path.suffix != ".py":
+        raise UsageError(f"{shown} is no Python file", hint="a model file ends in .py, a trace in .json or .json.gz")
+    try:
+        return path.read_bytes()
+    except OSError as exc:
+        raise UsageError(f"{shown} cannot be read: {exc.strerror}") from exc
+
+
+def _files_hint(folder: Path) -> str | None:
+    names = sorted(p.name for p in folder.glob("*.py")) if folder.is_dir() else []
+    more = ", …" if len(names) > _NAMES_SHOWN else ""
+    return f"its Python files: {', '.join(names[:_NAMES_SHOWN])}{more}" if names else None
+
+
+def _import_hint(exc: ImportError, path: Path) -> str:
+    missing = (exc.name or "").partition(".")[0]
+    if not isinstance(exc, ModuleNotFoundError) or not missing:
+        if "relative import" in str(exc):
+            return "the file is imported by itself: write `import sibling` in place of `from . import sibling`"
+        return f"is the installed version the one that {path.name} was written for?"
+    for folder in path.parents[1 : 1 + _PARENTS_SEARCHED]:
+        if (folder / missing).is_dir() or (folder / f"{missing}.py").is_file():
+            return f"{missing} lies in {folder}: run with PYTHONPATH={folder}"
+    return f"pip install {_DISTRIBUTIONS.get(missing, missing)}"

@@ -1,0 +1,28 @@
+"""What a panel is: an id, a title, and a pure function from what a run folder holds to components."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from dash import html
+
+from dashboard.run_folder import RunData
+
+Component = Any
+"""A Dash component; Dash gives them no common public type."""
+
+
+@dataclass(frozen=True, slots=True)
+class Panel:
+    """`id` is the name of the file it lives in, and of its `<section>`."""
+
+    id: str
+    title: str
+    build: Callable[[RunData], list[Component]]
+
+
+def empty_state(text: str) -> Component:
+    """What stands where there is nothing to show: why, and what to do."""
+    return html.P(text, style={"color": "#555", "background": "#f3f3f3", "padding": "12px", "maxWidth": "70em"})

@@ -1,0 +1,11 @@
+"""The list of panels, from top to bottom. A new one is one file, one line here, one test."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from dashboard.panels import headline, timelines, verdicts
+from dashboard.panels.panel import Panel
+
+PANELS: Final[tuple[Panel, ...]] = (headline.PANEL, verdicts.PANEL, timelines.PANEL)
+"""The timelines come last: they are the tallest, and Plotly draws them after the rest is readable."""

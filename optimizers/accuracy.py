@@ -1,0 +1,125 @@
+"""Whether a candidate's results are right: no further from a higher-precision run than eager's, times a factor."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+import torch
+
+from analyzer.core.trial import Accuracy, AccuracyReference
+
+Results = tuple[tuple[str, torch.Tensor], ...]
+
+FACTOR: Final = 3.0
+"""A candidate may be three times as far from the reference as eager; torch's own benchmarks allow two to three
+(`multiplier` in torch/_dynamo/utils.py, `same`)."""
+
+FLOOR_EPS: Final = 4.0
+"""Where eager is exact by luck, so many units of the dtype's rounding are allowed: a fused kernel takes other,
+equally good, routines for exp and tanh, each right to one or two units."""
+
+SMALL_TENSOR: Final = 64
+"""Under so many elements the error of one run is luck, not a norm."""
+SMALL_FLOOR_EPS: Final = 64.0
+FLOOR_LIMIT: Final = 0.05
+"""No floor above 5 %, whatever the dtype."""
+
+
+@dataclass(frozen=True, slots=True)
+class Judge:
+    """What results are judged by. `reference` is None where no wider run was possible: eager itself takes its place.
+    `is_random`: two eager runs with different seeds differ, so equality cannot be asked for.
+    """
+
+    kind: AccuracyReference
+    reference: Results | None
+    eager: Results
+    other_eager: Results | None = None
+    is_random: bool = False
+
+    def judge(self, results: Results) -> Accuracy:
+        """Compare one step's results with eager's and the reference's."""
+        shape = _mismatch(self.eager, results)
+        if shape is not None:
+            return self._wrong(shape)
+        verdicts = [self._judge_one(index, path, tensor) for index, (path, tensor) in enumerate(results)]
+        wrong = [v for v in verdicts if not v.is_right]
+        ranked = wrong or verdicts
+        if not ranked:
+            return Accuracy(self.kind, 0.0, 0.0, 0.0, is_right=True, is_random=self.is_random, detail="no tensors")
+        return max(ranked, key=lambda verdict: verdict.error)
+
+    def _judge_one(self, index: int, path: str, tensor: torch.Tensor) -> Accuracy:
+        eager = self.eager[index][1]
+        if not tensor.is_floating_point() and not tensor.is_complex():
+            return self._exact(path, eager, tensor)
+        if not self.is_random and not _same_specials(eager, tensor):
+            return self._wrong("NaN or infinity in other places than eager", path)
+        truth = eager if self.reference is None else self.reference[index][1]
+        error = relative_error(tensor, truth)
+        spread = self.eager if self.other_eager is None else self.other_eager
+        eager_error = relative_error(spread[index][1], truth)
+        allowed = max(FACTOR * eager_error, _floor(tensor))
+        return Accuracy(
+            reference=self.kind,
+            error=error,
+            eager_error=eager_error,
+            allowed=allowed,
+            is_right=error <= allowed,
+            is_random=self.is_random,
+            worst=path,
+        )
+
+    def _exact(self, path: str, eager: torch.Tensor, tensor: torch.Tensor) -> Accuracy:
+        is_same = self.is_random or torch.equal(eager, tensor)
+        error = 0.0 if is_same else 1.0
+        return Accuracy(self.kind, error, 0.0, 0.0, is_right=is_same, is_random=self.is_random, worst=path)
+
+    def _wrong(self, detail: str, path: str | None = None) -> Accuracy:
+        return Accuracy(
+            self.kind, float("inf"), 0.0, 0.0, is_right=False, is_random=self.is_random, worst=path, detail=detail
+        )
+
+
+def relative_error(tensor: torch.Tensor, truth: torch.Tensor) -> float:
+    """‖tensor - truth‖₂ / ‖truth‖₂ over the finite elements, in float64; against 1 where the truth is all zero."""
+    wide = torch.complex128 if truth.is_complex() else torch.float64
+    left, right = tensor.detach().to(wide), truth.detach().to(wide)
+    is_finite = torch.isfinite(left) & torch.isfinite(right)
+    difference = torch.where(is_finite, left - right, 0).norm().item()
+    size = torch.where(is_finite, right, 0).norm().item()
+    return float(difference / size) if size > 0 else float(difference)
+
+
+def _floor(tensor: torch.Tensor) -> float:
+    eps = torch.finfo(tensor.dtype).eps
+    return min(FLOOR_LIMIT, eps * (SMALL_FLOOR_EPS if tensor.numel() < SMALL_TENSOR else FLOOR_EPS))
+
+
+def _same_specials(left: torch.Tensor, right: torch.Tensor) -> bool:
+    if not torch.equal(torch.isnan(left), torch.isnan(right)):
+        return False
+    left_inf, right_inf = torch.isinf(left), torch.isinf(right)
+    return torch.equal(left_inf, right_inf) and torch.equal(left[left_inf], right[right_inf])
+
+
+def _mismatch(eager: Results, results: Results) -> str | None:
+    """How the results differ in kind, None where every tensor has its twin."""
+    if [path for path, _ in eager] != [path for path, _ in results]:
+        return f"eager returns {len(eager)} tensors, this {len(results)}, or under other names"
+    for (path, left), (_, right) in zip(eager, results, strict=True):
+        if left.shape != right.shape or left.dtype != right.dtype:
+            return f"{path} is {right.dtype}{list(right.shape)}, eager's is {left.dtype}{list(left.shape)}"
+    return None
+
+
+def are_equal(left: Results, right: Results) -> bool:
+    """Whether two runs gave the same bits."""
+    if _mismatch(left, right) is not None:
+        return False
+    return all(torch.equal(a, b) or _same_bits(a, b) for (_, a), (_, b) in zip(left, right, strict=True))
+
+
+def _same_bits(left: torch.Tensor, right: torch.Tensor) -> bool:
+    return left.is_floating_point() and torch.allclose(left, right, rtol=0.0, atol=0.0, equal_nan=True)

@@ -1,0 +1,9 @@
+"""The captured graph, run operator by operator as the user wrote it."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from optimizers.candidates.base import Candidate
+
+EAGER: Final = Candidate(id="eager", title="eager", is_eager=True)

@@ -1,0 +1,55 @@
+"""`analyzer.optimize`: a model compiled as its plan says, with no search and nothing left around a call."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from analyzer.core.errors import UsageError
+from analyzer.core.plan import Plan
+from collectors import torch_compat
+from optimizers.backend import PlanBackend, candidate_of
+from optimizers.plan import RENEW, read_plan
+
+
+def optimize(model: Callable[..., Any], plan: Plan | str | Path, *, strict: bool = True) -> Callable[..., Any]:
+    """`torch.compile(model)` with each graph under the candidate that `plan` chose for it.
+
+    A graph the plan does not know takes torch's default. Where the plan says that compiling does not help, `model`
+    comes back as it is. Raises UsageError for a plan made on another device or torch release, unless `strict` is
+    False, and for one that names a candidate this release does not have.
+    """
+    chosen = plan if isinstance(plan, Plan) else read_plan(Path(plan))
+    if strict:
+        _require_same_machine(chosen)
+    _require_known_candidates(chosen)
+    if not chosen.is_compiled:
+        return model
+    return torch_compat.compiled_model(model, PlanBackend(chosen))
+
+
+def _require_same_machine(plan: Plan) -> None:
+    device = torch.cuda.get_device_name() if torch.cuda.is_available() else "cpu"
+    # A plan made on a CPU says "cpu …", whatever the model of the CPU: its choices do not hang on that.
+    if (plan.device.startswith("cpu") and device != "cpu") or (
+        not plan.device.startswith("cpu") and plan.device != device
+    ):
+        raise UsageError(f"the plan was made on {plan.device}, this is {device}", hint=f"{RENEW}, or pass strict=False")
+    made, here = _release(plan.versions.torch), _release(torch.__version__)
+    if made != here:
+        raise UsageError(f"the plan was made with torch {made}, this is {here}", hint=f"{RENEW}, or pass strict=False")
+
+
+def _require_known_candidates(plan: Plan) -> None:
+    for choice in plan.choices:
+        try:
+            candidate_of(choice.candidate)
+        except KeyError:
+            raise UsageError(f"the plan asks for an unknown candidate, {choice.candidate!r}", hint=RENEW) from None
+
+
+def _release(version: str) -> str:
+    return ".".join(version.split("+")[0].split(".")[:2])

@@ -1,0 +1,130 @@
+"""Measuring this CPU, and what measuring leaves behind."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+import torch
+
+from analyzer.core.device import Device, Source
+from analyzer.core.errors import UsageError
+from collectors import device as door
+from collectors import device_cpu
+from collectors.device import is_cached, is_complete, measure_device, plain_torch
+
+
+@pytest.fixture(scope="module", autouse=True)
+def cache(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    with pytest.MonkeyPatch.context() as patch:
+        root = tmp_path_factory.mktemp("cache")
+        patch.setenv("XDG_CACHE_HOME", str(root))
+        yield root
+
+
+@pytest.fixture(scope="module")
+def cpu() -> Device:
+    return measure_device("cpu", renew=True)
+
+
+def test_a_cpu_has_peaks_a_bandwidth_and_no_launches(cpu: Device) -> None:
+    assert (cpu.kind, cpu.source, cpu.threads) == ("cpu", Source.MEASURED, torch.get_num_threads())
+    assert is_complete(cpu)
+    assert cpu.launch_ns is None
+    assert cpu.kernel_gap_ns is None
+
+
+def test_the_numbers_are_those_of_a_cpu(cpu: Device) -> None:
+    # One core of any 64-bit CPU of this century does 1 GFLOP/s; no host has a petaflop, or ten terabytes a second.
+    assert 1e9 < (cpu.peak("float32") or 0) < 1e15
+    assert 1e8 < (cpu.memory_bytes_per_s or 0) < 1e13
+    assert 50 < (cpu.empty_op_ns or 0) < 1e5
+
+
+def test_a_large_product_is_no_faster_than_the_peak(cpu: Device) -> None:
+    side = 768
+    left, right = torch.randn(2, side, side).unbind()
+    torch.mm(left, right)
+    start_ns = time.perf_counter_ns()
+    torch.mm(left, right)
+    assert 2 * side**3 / (time.perf_counter_ns() - start_ns) * 1e9 < 3 * (cpu.peak("float32") or 0)
+
+
+def test_measuring_again_gives_the_same_within_a_factor(cpu: Device) -> None:
+    again = measure_device("cpu", renew=True)
+    # Ten, since the machines that run this are shared.
+    assert 0.1 < (again.peak("float32") or 0) / (cpu.peak("float32") or 1) < 10
+    assert 0.1 < (again.memory_bytes_per_s or 0) / (cpu.memory_bytes_per_s or 1) < 10
+
+
+def test_the_second_time_reads_no_clock(cpu: Device, monkeypatch: pytest.MonkeyPatch) -> None:
+    known = measure_device("cpu")
+
+    def no_clock() -> int:
+        raise AssertionError("the clock was read")
+
+    monkeypatch.setattr(device_cpu.time, "perf_counter_ns", no_clock)
+    assert measure_device("cpu") == known
+    assert is_cached("cpu")
+    with pytest.raises(AssertionError):
+        measure_device("cpu", renew=True)
+
+
+def test_without_a_cache_it_measures_and_goes_on(cache: Path, monkeypatch: pytest.MonkeyPatch, cpu: Device) -> None:
+    blocked = cache / "file"
+    blocked.write_text("")
+    monkeypatch.setenv("XDG_CACHE_HOME", str(blocked))
+    monkeypatch.setattr(door, "measure_cpu", lambda name: cpu)
+    assert measure_device("cpu") == cpu
+    assert not is_cached("cpu")
+
+
+def test_an_incomplete_measurement_is_tried_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, cpu: Device) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    monkeypatch.setattr(door, "measure_cpu", lambda name: replace(cpu, memory_bytes_per_s=None))
+    assert measure_device("cpu").memory_bytes_per_s is None
+    assert not is_cached("cpu")
+
+
+@pytest.mark.parametrize("kind", ["mps", "cuda:7", "", "\x1b[31m"])
+def test_an_unknown_kind_is_a_usage_error(kind: str) -> None:
+    with pytest.raises(UsageError):
+        measure_device(kind)
+
+
+@pytest.mark.skipif(torch.cuda.is_available(), reason="there is a GPU here")
+def test_an_absent_gpu_is_a_usage_error_with_the_way_out() -> None:
+    with pytest.raises(UsageError) as caught:
+        measure_device("cuda")
+    assert caught.value.hint == "use --device cpu"
+
+
+def test_measuring_leaves_torch_as_it_was(cpu: Device) -> None:
+    torch.use_deterministic_algorithms(True, warn_only=True)
+    state, threads = torch.get_rng_state(), torch.get_num_threads()
+    try:
+        with plain_torch("cpu"):
+            assert not torch.are_deterministic_algorithms_enabled()
+            assert not torch.is_grad_enabled()
+            torch.rand(3)
+        measure_device("cpu", renew=True)
+        assert torch.is_deterministic_algorithms_warn_only_enabled()
+        assert torch.is_grad_enabled()
+        assert torch.equal(torch.get_rng_state(), state)
+        assert torch.get_num_threads() == threads
+    finally:
+        torch.use_deterministic_algorithms(False)
+
+
+def test_a_failure_leaves_torch_as_it_was_too() -> None:
+    torch.use_deterministic_algorithms(True)
+    try:
+        with pytest.raises(ZeroDivisionError), plain_torch("cpu"):
+            raise ZeroDivisionError
+        assert torch.get_deterministic_debug_mode() == 2
+        assert torch.is_grad_enabled()
+    finally:
+        torch.use_deterministic_algorithms(False)

@@ -1,0 +1,68 @@
+"""Torch's settings, and the CPUs of this process."""
+
+from __future__ import annotations
+
+import os
+
+import pytest
+import torch
+
+from collectors.environment import parse_quota, read_environment
+
+
+def test_it_reads_what_torch_was_set_to() -> None:
+    with torch.autograd.set_detect_anomaly(True):
+        assert read_environment().is_anomaly_mode
+    assert not read_environment().is_anomaly_mode
+
+
+def test_the_gradient_mode_counts_inside_a_step_only() -> None:
+    assert read_environment().is_grad_enabled is None
+    assert read_environment(in_step=True).is_grad_enabled is True
+    with torch.no_grad():
+        assert read_environment(in_step=True).is_grad_enabled is False
+
+
+def test_tf32_is_allowed_under_high_precision() -> None:
+    before = torch.backends.cuda.matmul.fp32_precision
+    torch.backends.cuda.matmul.fp32_precision = "tf32"
+    try:
+        found = read_environment()
+    finally:
+        torch.backends.cuda.matmul.fp32_precision = before
+    assert found.allows_tf32
+    # The older setting still says otherwise; torch then refuses to name a precision.
+    assert found.matmul_precision is None
+
+
+@pytest.mark.skipif(not hasattr(os, "sched_setaffinity"), reason="Linux only")
+def test_the_affinity_mask_is_counted_and_not_the_machine() -> None:
+    before = os.sched_getaffinity(0)
+    os.sched_setaffinity(0, {min(before)})
+    try:
+        assert read_environment().affinity_cpus == 1
+    finally:
+        os.sched_setaffinity(0, before)
+
+
+def test_the_smaller_limit_is_what_can_be_used() -> None:
+    found = read_environment()
+    assert found.usable_cpus is not None
+    assert found.usable_cpus <= (found.affinity_cpus or 0)
+
+
+@pytest.mark.parametrize(
+    ("text", "cpus"),
+    [
+        ("200000 100000\n", 2.0),
+        ("50000 100000", 0.5),
+        ("max 100000\n", None),
+        ("-1 100000", None),
+        ("100000 0", None),
+        ("", None),
+        ("1 2 3", None),
+        ("\x00", None),
+    ],
+)
+def test_a_quota_is_read_as_cpus(text: str, cpus: float | None) -> None:
+    assert parse_quota(text) == cpus

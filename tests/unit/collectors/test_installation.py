@@ -1,0 +1,46 @@
+"""What is installed here: versions and the compiler. The whole examination is tested with the doctor."""
+
+from __future__ import annotations
+
+import platform
+import sys
+from pathlib import Path
+
+import pytest
+import torch
+
+from collectors.installation import find_compiler
+from collectors.versions import versions
+
+
+def _program(folder: Path, text: str, name: str = "cxx") -> str:
+    path = folder / name
+    path.write_text(f"#!{sys.executable}\n{text}\n")
+    path.chmod(0o700)
+    return str(path)
+
+
+def test_the_first_compiler_that_runs_is_taken(tmp_path: Path) -> None:
+    good = _program(tmp_path, "print('cxx 12.2\\nmore')")
+    bad = _program(tmp_path, "raise SystemExit(1)", name="bad")
+    found = find_compiler((None, str(tmp_path / "absent"), bad, good))
+    assert found is not None
+    assert (found.command, found.version) == (good, "cxx 12.2")
+
+
+def test_a_compiler_that_says_nothing_is_one_still(tmp_path: Path) -> None:
+    found = find_compiler((_program(tmp_path, "pass"),))
+    assert found is not None
+    assert found.version is None
+
+
+@pytest.mark.parametrize("commands", [(), (None,), ("",), ("no such program",), ("nul\0byte",)])
+def test_where_none_runs_there_is_none(commands: tuple[str | None, ...]) -> None:
+    assert find_compiler(commands) is None
+
+
+def test_the_versions_are_those_of_this_process() -> None:
+    found = versions()
+    assert (found.python, found.torch) == (platform.python_version(), torch.__version__)
+    assert found.graphbound
+    assert found.cuda == torch.version.cuda

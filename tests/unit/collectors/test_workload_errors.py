@@ -1,0 +1,102 @@
+"""An exception of the user's program becomes one sentence that names their line."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+import torch
+from torch import nn
+
+from analyzer.core.errors import UserProgramError
+from collectors.user_errors import describe, is_out_of_memory, user_error
+from collectors.user_module import import_user_module
+
+SOURCE = """
+import torch
+from torch import nn
+
+class Model(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.linear = nn.Linear(4, 4)
+
+    def forward(self, x):
+        return self.linear(x)  # here
+"""
+
+
+@pytest.fixture
+def wrong(tmp_path: Path) -> tuple[Path, nn.Module]:
+    path = tmp_path / "model.py"
+    path.write_text(SOURCE)
+    return path, import_user_module(path).Model()
+
+
+def message(path: Path, model: object, doing: str = "running the model") -> str:
+    assert callable(model)
+    with pytest.raises(RuntimeError) as caught:
+        model(torch.ones(2, 5))
+    return user_error(caught.value, root=path, doing=doing).message
+
+
+def test_inputs_of_a_wrong_shape_name_the_innermost_line_of_the_user(wrong: tuple[Path, nn.Module]) -> None:
+    path, model = wrong
+    assert message(path, model) == (
+        f"running the model failed at {path}:11 in forward: "
+        "RuntimeError: mat1 and mat2 shapes cannot be multiplied (2x5 and 4x4)"
+    )
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_the_same_under_compile_names_the_same_line_without_dynamos_advice(wrong: tuple[Path, nn.Module]) -> None:
+    path, model = wrong
+    torch._dynamo.reset()
+    told = message(path, torch.compile(model, backend="eager"))
+    assert told.startswith(f"running the model failed at {path}:11 in forward: RuntimeError: ")
+    assert "FakeTensor" not in told
+    assert "TORCHDYNAMO" not in told
+
+
+def test_the_root_may_be_a_folder(wrong: tuple[Path, nn.Module]) -> None:
+    path, model = wrong
+    assert f"{path}:11" in message(path.parent, model)
+
+
+def test_without_a_line_of_the_users_the_innermost_line_outside_torch_is_named(tmp_path: Path) -> None:
+    told = message(tmp_path / "other.py", nn.Linear(4, 4))
+    assert "test_workload_errors.py" in told
+    assert "nn/modules" not in told
+
+
+def test_an_error_of_ours_keeps_its_words(tmp_path: Path) -> None:
+    ours = UserProgramError("the model hung", hint="look")
+    assert user_error(ours, root=tmp_path, doing="x") is ours
+
+
+def test_out_of_memory_is_recognised_wherever_it_came_from(tmp_path: Path) -> None:
+    with pytest.raises(RuntimeError) as caught:
+        torch.empty(1 << 60)
+    on_gpu = torch.OutOfMemoryError("CUDA out of memory. Tried to allocate 20.00 GiB. GPU 0 has a total capacity")
+    wrapped = RuntimeError("backend failed")
+    wrapped.__cause__ = on_gpu
+    for exc, told in ((caught.value, "can't allocate memory"), (on_gpu, "CUDA out of memory"), (MemoryError(), "")):
+        assert is_out_of_memory(exc)
+        error = user_error(exc, root=tmp_path, doing="trying fused")
+        assert error.message.startswith("out of memory while trying fused")
+        assert told in error.message
+        assert "smaller batch" in str(error.hint)
+    assert is_out_of_memory(wrapped)
+    assert not is_out_of_memory(RuntimeError("shapes cannot be multiplied"))
+
+
+def test_a_cycle_of_causes_ends() -> None:
+    first, second = RuntimeError("a"), RuntimeError("b")
+    first.__cause__, second.__cause__ = second, first
+    assert not is_out_of_memory(first)
+
+
+def test_a_long_message_is_cut_and_an_empty_one_is_its_type() -> None:
+    assert describe(ValueError()) == "ValueError"
+    assert describe(ValueError("two\n  lines")) == "ValueError: two lines"
+    assert len(describe(ValueError("x" * 10_000))) < 700

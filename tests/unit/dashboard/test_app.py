@@ -1,0 +1,165 @@
+"""The page and its server: on this machine only, and without the network."""
+
+from __future__ import annotations
+
+import json
+import re
+import socket
+import threading
+import urllib.error
+import urllib.request
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from analyzer.core.errors import MissingExtraError, UnreadableFileError, UsageError
+from analyzer.reporting.json import write_report
+from dashboard import app as app_module
+from dashboard.app import LOOPBACK, Server, make_app, make_server, serve
+from dashboard.panels.panel_list import PANELS
+from tests.reports import a_key, a_report
+from tests.traces import Recording
+
+
+@pytest.fixture(scope="module")
+def run_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("run")
+    run = Recording()
+    with run.step():
+        with run.graph(str(a_key(1))):
+            run.launch("gemm", us=5)
+        run.synchronize()
+    run.save(folder / "before.trace.json.gz")
+    write_report(a_report(), folder / "report.json")
+    return folder
+
+
+@pytest.fixture(params=["waitress", "werkzeug"])
+def server(request: pytest.FixtureRequest, run_folder: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Server]:
+    """A real server that runs in a thread, once with waitress and once without."""
+    real = app_module.importlib.util.find_spec
+    if request.param == "waitress":
+        pytest.importorskip("waitress")
+    monkeypatch.setattr(
+        app_module.importlib.util,
+        "find_spec",
+        lambda name: None if name == "waitress" and request.param == "werkzeug" else real(name),
+    )
+    made = make_server(make_app(run_folder), None)
+    # A daemon: waitress leaves its loop only when its sockets are closed under it.
+    thread = threading.Thread(target=_run_quietly, args=(made,), daemon=True)
+    thread.start()
+    yield made
+    made.close()
+    thread.join(timeout=5)
+
+
+def _run_quietly(server: Server) -> None:
+    try:
+        server.run()
+    except OSError:
+        return
+
+
+def _get(url: str, **headers: str) -> str:
+    with urllib.request.urlopen(urllib.request.Request(url, headers=headers), timeout=20) as answer:
+        return str(answer.read().decode())
+
+
+def test_a_real_server_gives_the_page_and_its_layout(server: Server) -> None:
+    assert server.url.startswith(f"http://{LOOPBACK}:")
+    page = _get(server.url)
+    assert "_dash-layout" in page or "_dash-config" in page
+    layout = _get(f"{server.url}_dash-layout")
+    assert "gptlite.py:41" in layout
+    assert all(f'"id":"{panel.id}"' in layout.replace(" ", "") for panel in PANELS)
+
+
+def test_the_page_loads_nothing_from_elsewhere(run_folder: Path) -> None:
+    client = make_app(run_folder).server.test_client()
+    page = client.get("/").text
+    sources = re.findall(r'<(?:script|link)[^>]*(?:src|href)="([^"]*)"', page)
+    assert len(sources) > 3
+    assert [source for source in sources if not source.startswith("/_")] == []
+    config = json.loads(re.findall(r'id="_dash-config"[^>]*>(.*?)</script>', page)[0])
+    assert config["disable_version_check"] is True
+    assert config["ui"] is False
+    for source in sources:
+        assert client.get(source).status_code == 200
+
+
+def test_a_page_of_another_site_is_refused(run_folder: Path) -> None:
+    client = make_app(run_folder).server.test_client()
+    for path in ("/", "/_dash-layout"):
+        assert client.get(path, headers={"Host": "evil.example:8050"}).status_code == 403
+        assert client.get(path, headers={"Host": "localhost:8050"}).status_code == 200
+        assert client.get(path, headers={"Host": "127.0.0.1"}).status_code == 200
+
+
+def test_a_hostile_folder_name_is_text_in_the_title(tmp_path: Path) -> None:
+    folder = tmp_path / "<script>alert(1)<x>"
+    folder.mkdir()
+    page = make_app(folder).server.test_client().get("/").text
+    assert "<script>alert(1)" not in page
+
+
+def test_a_folder_that_is_missing_or_empty_still_gives_a_page(tmp_path: Path) -> None:
+    for folder in (tmp_path, tmp_path / "nowhere"):
+        layout = make_app(folder).server.test_client().get("/_dash-layout").text
+        assert "analyze model.py" in layout
+
+
+def test_the_server_listens_on_the_loopback_address_only(run_folder: Path) -> None:
+    server = make_server(make_app(run_folder), None)
+    port = int(server.url.rstrip("/").rpartition(":")[2])
+    with pytest.raises(ConnectionRefusedError), socket.create_connection((_other_address(), port), timeout=1):
+        pass
+    server.close()
+
+
+def _other_address() -> str:
+    """An address of this machine that is not 127.0.0.1: all of 127/8 is local on Linux."""
+    return "127.0.0.2"
+
+
+def test_a_port_in_use_is_a_usage_error(run_folder: Path) -> None:
+    with socket.socket() as taken:
+        taken.bind((LOOPBACK, 0))
+        taken.listen()
+        port = taken.getsockname()[1]
+        with pytest.raises(UsageError, match=f"cannot listen on port {port}") as caught:
+            make_server(make_app(run_folder), port)
+    assert "--port" in str(caught.value.hint)
+
+
+def test_serving_says_where_opens_the_browser_and_lets_go_of_the_port(
+    run_folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    seen: list[str] = []
+
+    def interrupt() -> None:
+        raise KeyboardInterrupt
+
+    fake = Server(url="http://127.0.0.1:1/", run=interrupt, close=lambda: seen.append("closed"))
+    monkeypatch.setattr(app_module, "make_server", lambda app, port: fake)
+    monkeypatch.setattr(app_module.webbrowser, "open", lambda url: seen.append(url))
+    with pytest.raises(KeyboardInterrupt):
+        serve(run_folder, None, True)
+    assert seen == ["http://127.0.0.1:1/", "closed"]
+    assert "http://127.0.0.1:1/" in capsys.readouterr().err
+    with pytest.raises(KeyboardInterrupt):
+        serve(run_folder, None, False)
+    assert seen[2:] == ["closed"]
+
+
+def test_serving_no_folder_is_an_error(tmp_path: Path) -> None:
+    with pytest.raises(UnreadableFileError, match="no such run folder"):
+        serve(tmp_path / "nowhere", None, False)
+
+
+def test_a_missing_dash_is_named_with_its_install_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(app_module.importlib.util, "find_spec", lambda name: None)
+    with pytest.raises(MissingExtraError, match="dash") as caught:
+        make_app(tmp_path)
+    assert "pip install dash" in str(caught.value.hint)

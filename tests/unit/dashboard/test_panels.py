@@ -1,0 +1,96 @@
+"""Every panel, with everything there and with nothing there."""
+
+from __future__ import annotations
+
+import json
+import sys
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from plotly.utils import PlotlyJSONEncoder
+
+from dashboard.panels import timelines, verdicts
+from dashboard.panels.panel import Panel
+from dashboard.panels.panel_list import PANELS
+from dashboard.run_folder import RunData, Side, read_run
+from dashboard.step_view import Bar, BarKind, StepView
+from tests.reports import MS, a_graph, a_key, a_report, an_empty_report
+
+every_panel = pytest.mark.parametrize("panel", PANELS, ids=lambda p: p.id)
+
+_BAR = Bar(lane=0, kind=BarKind.KERNEL, name="gemm", region=a_key(1), start_ns=0, duration_ns=MS)
+_VIEW = StepView(number=1, steps=3, duration_ns=10 * MS, lanes=("stream 7",), bars=(_BAR,), left_out=0, is_host=False)
+
+
+def _run(**changes: Any) -> RunData:
+    sides = (Side("before", _VIEW, None), Side("after", _VIEW, None))
+    return replace(RunData("runs/x", a_report(), None, *sides), **changes)
+
+
+def _text(panel: Panel, run: RunData) -> str:
+    return json.dumps(panel.build(run), cls=PlotlyJSONEncoder, ensure_ascii=False)
+
+
+@every_panel
+def test_the_id_is_the_name_of_the_file(panel: Panel) -> None:
+    assert panel.build.__module__ == f"dashboard.panels.{panel.id}"
+    assert sys.modules[panel.build.__module__].PANEL is panel  # type: ignore[attr-defined]
+
+
+def test_ids_differ() -> None:
+    assert len({panel.id for panel in PANELS}) == len(PANELS)
+
+
+@every_panel
+def test_a_panel_is_the_same_each_time(panel: Panel) -> None:
+    assert _text(panel, _run()) == _text(panel, _run())
+
+
+@every_panel
+def test_an_empty_folder_gives_a_state_that_says_what_to_do(panel: Panel, tmp_path: Path) -> None:
+    text = _text(panel, read_run(tmp_path))
+    assert "report.json" in text or "analyze model.py" in text
+
+
+@every_panel
+def test_a_run_that_was_stopped_early_is_shown_as_far_as_it_came(panel: Panel) -> None:
+    nothing = Side("before", None, "There is no before.trace.json.gz"), Side("after", None, "There is no after")
+    assert len(panel.build(_run(report=an_empty_report(), before=nothing[0], after=nothing[1]))) >= 1
+
+
+def test_the_headline_is_loud_where_the_report_is_partial_or_silent() -> None:
+    headline = PANELS[0]
+    assert "Partial report: stopped" in _text(headline, _run(report=a_report(partial="stopped")))
+    assert "No graph was captured" in _text(headline, _run(report=a_report(graphs=())))
+    assert "FASTER: 31.8 → 11.5 ms a step, 2.8× (95 % 2.7–2.9)" in _text(headline, _run())
+
+
+def test_the_verdict_table_has_a_row_for_each_region_with_its_bar() -> None:
+    (table, legend) = verdicts.build(_run())
+    rows = table.children[1].children
+    assert [row.children[0].children for row in rows] == ["gptlite.py:41", "gap gptlite.py:57", "gptlite.py:88"]
+    assert rows[0].children[1].children == "CPU 92 % → memory 92 %"
+    widths = [float(span.style["width"].removesuffix("px")) for span in rows[0].children[3].children.children]
+    assert sum(widths) == pytest.approx(220, abs=0.5)
+    assert "starved" in json.dumps(legend, cls=PlotlyJSONEncoder)
+
+
+def test_a_thousand_graphs_are_cut_and_counted() -> None:
+    graphs = tuple(a_graph(f"m.py:{n}", n) for n in range(1, 1_001))
+    text = _text(PANELS[1], _run(report=a_report(graphs=graphs, eager_gaps=())))
+    assert "and 700 more in report.json" in text
+
+
+def test_what_is_not_drawn_is_said() -> None:
+    thinned = Side("before", replace(_VIEW, left_out=26_288), None)
+    assert timelines.left_out_text(thinned) is not None
+    assert "before: 26,288 bars are not drawn, 1 are" in _text(PANELS[2], _run(before=thinned))
+    assert "not drawn" not in _text(PANELS[2], _run())
+
+
+def test_one_timeline_is_shown_without_the_other_and_says_why() -> None:
+    text = _text(PANELS[2], _run(after=Side("after", None, "no plan was measured")))
+    assert "after: no plan was measured" in text
+    assert '"gptlite.py:41"' in text

@@ -1,0 +1,137 @@
+"""The largest part is the bound; missing data is undecided, and says what to record."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from analyzer.core.budget import Budget, BudgetPart, Part
+from analyzer.core.trace import EventKind
+from analyzer.core.verdict import Bound, Verdict
+from analyzer.derive.attribution import attribute
+from analyzer.derive.budget import NO_TIMING, Context, PartFloor, RegionBudget, region_budgets
+from analyzer.derive.classify import UNLINKED, verdict
+from tests.traces import Recording
+from tests.unit.derive.runs import DEVICE, A, B, recording, region, timing
+
+MS = 1_000_000
+
+
+def _region(**ns: int) -> RegionBudget:
+    parts = tuple(BudgetPart(Part[name], value) for name, value in ns.items() if value)
+    return RegionBudget(
+        region=A,
+        budget=Budget(sum(ns.values()), parts),
+        busy_ns=sum(ns.values()) - ns.get("STARVED", 0),
+        kernels_per_step=4.0,
+        spread=0.0,
+        linked_share=1.0,
+    )
+
+
+@pytest.mark.parametrize(
+    ("part", "bound"),
+    [("STARVED", Bound.CPU), ("COMPUTE", Bound.COMPUTE), ("MEMORY", Bound.MEMORY), ("LATENCY", Bound.LATENCY)],
+)
+def test_the_largest_part_is_the_bound(part: str, bound: Bound) -> None:
+    parts = dict.fromkeys(("STARVED", "COMPUTE", "MEMORY", "LATENCY"), MS) | {part: 5 * MS}
+    assert verdict(_region(**parts)).bound is bound
+
+
+def test_confidence_grows_with_the_margin() -> None:
+    clear = verdict(_region(STARVED=9 * MS, COMPUTE=MS)).confidence
+    close = verdict(_region(STARVED=6 * MS, COMPUTE=4 * MS)).confidence
+    assert clear is not None
+    assert close is not None
+    assert clear == pytest.approx(0.9, abs=0.001)
+    assert close == pytest.approx(0.6, abs=0.001)
+
+
+def _confidence(found: RegionBudget) -> float:
+    confidence = verdict(found).confidence
+    assert confidence is not None
+    return confidence
+
+
+def test_unknown_kernels_noise_a_short_time_and_unlinked_rows_lower_confidence() -> None:
+    sure = _region(STARVED=6 * MS, COMPUTE=MS)
+    assert _confidence(_region(STARVED=6 * MS, COMPUTE=MS, UNKNOWN_KERNELS=MS)) < _confidence(sure)
+    assert _confidence(replace(sure, spread=0.1)) == pytest.approx(0.8 * _confidence(sure))
+    assert _confidence(replace(sure, linked_share=0.9)) == pytest.approx(0.9 * _confidence(sure))
+    assert _confidence(_region(STARVED=6_000, COMPUTE=1_000)) == pytest.approx(7 / 8 * _confidence(sure), rel=0.01)
+
+
+@pytest.mark.parametrize("part", ["UNKNOWN_KERNELS", "COPIES", "SYNC", "OTHER"])
+def test_a_largest_part_without_a_bound_is_undecided_and_says_what_is_missing(part: str) -> None:
+    found = verdict(_region(**{part: 6 * MS, "STARVED": 4 * MS}))
+    assert found.bound is Bound.UNDECIDED
+    assert found.confidence is None
+    assert found.missing
+
+
+def test_profiled_times_alone_never_say_cpu_bound() -> None:
+    run = Recording()
+    with run.step(), run.graph(str(A)):
+        run.launch("k", us=1)
+        run.host(us=10_000)
+    found = [verdict(b) for b in region_budgets(None, attribute(run.trace()), Context(DEVICE))]
+    assert found
+    assert all(v.bound is Bound.UNDECIDED and v.missing == NO_TIMING for v in found)
+
+
+def test_kernels_that_nothing_links_may_be_what_the_device_did() -> None:
+    found = verdict(replace(_region(STARVED=6 * MS, COMPUTE=4 * MS), linked_share=0.5))
+    assert (found.bound, found.missing) == (Bound.UNDECIDED, UNLINKED)
+
+
+def test_a_region_of_no_time_is_undecided() -> None:
+    assert verdict(_region(STARVED=0)).bound is Bound.UNDECIDED
+
+
+def test_a_graph_without_kernels_beside_others_with_some_is_cpu_bound() -> None:
+    run = Recording()
+    with run.step():
+        with run.graph(str(A)):
+            run.launch("k", us=50)
+        with run.graph(str(B)):
+            run.host(us=50)
+        run.synchronize()
+    clean = timing(region(A, 50_000), region(B, 50_000), step_ns=100_000)
+    found = {b.region: verdict(b) for b in region_budgets(clean, attribute(run.trace()), Context(DEVICE))}
+    assert found[B].bound is Bound.CPU
+
+
+def test_evidence_has_the_numbers_strongest_first() -> None:
+    clean = timing(region(A, 2 * MS), region(B, 100_000), step_ns=2_100_000)
+    found = verdict(region_budgets(clean, attribute(recording().trace()), Context(DEVICE))[0])
+    assert found.evidence[0] == "the device is idle for 1.70 ms of 2.00 ms (85 %), busy 300 µs in 2 kernels"
+    assert found.evidence[1].startswith("200 µs of 2.00 ms (10 %) is in kernels nearer to the arithmetic peak")
+
+
+def test_a_saving_is_at_most_what_the_part_takes_less_what_must_remain() -> None:
+    parts = _region(STARVED=2 * MS, COMPUTE=5 * MS, UNKNOWN_KERNELS=MS)
+    found = verdict(replace(parts, floors=(PartFloor(Part.COMPUTE, MS),)))
+    assert [(s.part, s.at_most_ns) for s in found.savings] == [(Part.COMPUTE, 4 * MS), (Part.STARVED, 2 * MS)]
+
+
+def test_no_saving_is_claimed_for_kernels_of_unknown_floor() -> None:
+    found = verdict(_region(MEMORY=3 * MS, UNKNOWN_KERNELS=MS))
+    assert found.savings == ()
+
+
+def test_on_a_cpu_starved_is_the_framework() -> None:
+    found = verdict(replace(_region(STARVED=2 * MS), is_host=True))
+    assert found.bound is Bound.CPU
+    assert found.evidence[0].endswith("goes to the framework: Python, dispatcher and wrapper")
+
+
+def test_without_device_rows_nothing_is_decided() -> None:
+    run = recording()
+    run.rows = [r for r in run.rows if r.kind is not EventKind.KERNEL]
+    found: Verdict = verdict(
+        region_budgets(timing(region(A, MS), step_ns=MS), attribute(run.trace()), Context(DEVICE))[0]
+    )
+    assert found.bound is Bound.UNDECIDED
+    assert found.missing is not None
+    assert "record" in found.missing

@@ -1,0 +1,116 @@
+"""A kernel is under the roof it is nearer to; a short one far from both waits; an unknown one has none."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from analyzer.core.budget import Part
+from analyzer.core.device import Device, Peak, Source
+from analyzer.derive.roofline import LATENCY_SHARE, SHORT_KERNEL_NS, Anomaly, Kernel, roof_point
+
+DEVICE = Device(
+    kind="cuda",
+    name="Test Device",
+    source=Source.MEASURED,
+    peaks=(Peak("bfloat16", 1e15), Peak("float32", 5e13), Peak("tf32", 5e14)),
+    memory_bytes_per_s=4e12,
+    l2_bytes=50_000_000,
+    empty_kernel_ns=1_500.0,
+)
+LONG_NS = 100_000
+
+
+def _gemm(flops: float, ns: int = LONG_NS, dtype: str = "bfloat16", name: str = "gemm", moved: float = 1e6) -> Kernel:
+    return Kernel(name, ns, flops, moved, dtype)
+
+
+def _move(share: float, ns: int = LONG_NS) -> Kernel:
+    return Kernel("add", ns, 0.0, share * 4e12 * ns / 1e9, None)
+
+
+def test_a_product_near_the_arithmetic_peak_is_compute() -> None:
+    point = roof_point(_gemm(0.8e15 * LONG_NS / 1e9), DEVICE, None)
+    assert point.part is Part.COMPUTE
+    assert point.compute_ns == pytest.approx(0.8 * LONG_NS)
+
+
+def test_a_product_with_more_to_move_than_to_compute_is_memory() -> None:
+    assert roof_point(_gemm(1e9, moved=0.7 * 4e12 * LONG_NS / 1e9), DEVICE, None).part is Part.MEMORY
+
+
+def test_a_kernel_near_the_bandwidth_is_memory() -> None:
+    assert roof_point(_move(0.9), DEVICE, None).part is Part.MEMORY
+
+
+def test_a_short_kernel_far_from_both_roofs_is_latency() -> None:
+    ns = SHORT_KERNEL_NS
+    assert roof_point(_gemm((LATENCY_SHARE - 0.01) * 1e15 * ns / 1e9, ns), DEVICE, None).part is Part.LATENCY
+    assert roof_point(_gemm((LATENCY_SHARE + 0.01) * 1e15 * ns / 1e9, ns), DEVICE, None).part is Part.COMPUTE
+
+
+def test_a_long_product_far_from_both_roofs_is_under_the_nearer_one() -> None:
+    assert roof_point(_gemm(0.1e15 * LONG_NS / 1e9), DEVICE, None).part is Part.COMPUTE
+
+
+def test_of_a_long_kernel_whose_arithmetic_is_not_counted_nothing_is_claimed_far_from_the_bandwidth() -> None:
+    assert roof_point(_move(0.1), DEVICE, None).part is Part.UNKNOWN_KERNELS
+
+
+@pytest.mark.parametrize(
+    "kernel",
+    [
+        Kernel("k", LONG_NS, None, None, None),
+        _gemm(1e10, dtype="float16"),
+        _gemm(1e10, dtype="float32"),
+    ],
+)
+def test_without_a_count_or_a_measured_peak_there_is_no_roof(kernel: Kernel) -> None:
+    assert roof_point(kernel, DEVICE, None).part is Part.UNKNOWN_KERNELS
+
+
+def test_without_a_measured_bandwidth_there_is_no_roof() -> None:
+    assert roof_point(_move(0.9), replace(DEVICE, memory_bytes_per_s=None), None).part is Part.UNKNOWN_KERNELS
+
+
+def test_an_unknown_kernel_about_as_short_as_an_empty_one_is_latency() -> None:
+    assert roof_point(Kernel("k", 2_500, None, None, None), DEVICE, None).part is Part.LATENCY
+    assert roof_point(Kernel("k", 3_500, None, None, None), DEVICE, None).part is Part.UNKNOWN_KERNELS
+
+
+@pytest.mark.parametrize(
+    ("name", "allow_tf32", "peak"),
+    [
+        ("gemm", True, 5e14),
+        ("gemm", False, 5e13),
+        ("cutlass_80_tensorop_s1688gemm_64x64_nn", None, 5e14),
+        ("sm80_xmma_gemm_f32f32_tf32f32_f32_tn", False, 5e14),
+    ],
+)
+def test_a_float32_product_runs_against_tf32_only_where_it_is_used(
+    name: str, allow_tf32: bool | None, peak: float
+) -> None:
+    point = roof_point(_gemm(1e9, dtype="float32", name=name), DEVICE, allow_tf32)
+    assert point.compute_ns == pytest.approx(1e9 / peak * 1e9)
+
+
+def test_a_float32_product_on_a_device_without_tf32_has_one_peak() -> None:
+    device = replace(DEVICE, peaks=(Peak("float32", 5e13),))
+    assert roof_point(_gemm(1e9, dtype="float32"), device, None).compute_ns == pytest.approx(20_000)
+
+
+def test_over_105_per_cent_of_the_arithmetic_peak_is_an_anomaly() -> None:
+    assert roof_point(_gemm(1.04e15 * LONG_NS / 1e9), DEVICE, None).anomaly is None
+    assert roof_point(_gemm(1.06e15 * LONG_NS / 1e9), DEVICE, None).anomaly is Anomaly.ARITHMETIC
+
+
+def test_traffic_that_memory_cannot_have_moved_says_nothing_unless_a_cache_held_it() -> None:
+    too_much = roof_point(_move(2.0), DEVICE, None)
+    assert (too_much.part, too_much.anomaly) == (Part.UNKNOWN_KERNELS, Anomaly.BANDWIDTH)
+    cached = roof_point(_move(2.0, ns=5_000), DEVICE, None)
+    assert (cached.part, cached.anomaly) == (Part.MEMORY, Anomaly.BANDWIDTH)
+
+
+def test_a_kernel_of_no_time_breaks_nothing() -> None:
+    assert roof_point(Kernel("k", 0, 0.0, 0.0, None), DEVICE, None).part is Part.LATENCY

@@ -1,0 +1,63 @@
+"""The report in a notebook cell."""
+
+from __future__ import annotations
+
+from html.parser import HTMLParser
+
+from analyzer.reporting.html_fragment import render
+from analyzer.reporting.renderer import Page
+from tests.reports import a_graph, a_report, an_empty_report
+
+
+class _Tags(HTMLParser):
+    def __init__(self) -> None:
+        super().__init__()
+        self.open: list[str] = []
+        self.seen: list[str] = []
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.open.append(tag)
+        self.seen.append(tag)
+        assert not [name for name, _ in attrs if name.startswith("on") or name in ("src", "href")]
+
+    def handle_endtag(self, tag: str) -> None:
+        assert self.open.pop() == tag
+
+
+def _tags(html: str) -> list[str]:
+    parser = _Tags()
+    parser.feed(html)
+    parser.close()
+    assert parser.open == []
+    return parser.seen
+
+
+def test_it_is_one_element_without_script_or_network() -> None:
+    for report in (a_report(), an_empty_report()):
+        html = render(report, Page())
+        tags = _tags(html)
+        assert tags[0] == "div"
+        assert not {"script", "style", "link", "img", "iframe"} & set(tags)
+
+
+def test_a_name_cannot_become_an_element() -> None:
+    html = render(a_report(headline="<img src=x onerror=alert(1)>", graphs=(a_graph('"><script>.py:3'),)), Page())
+    assert "img" not in _tags(html)
+    assert "script" not in _tags(html)
+
+
+def test_it_shows_the_verdicts_and_the_next_command() -> None:
+    html = render(a_report(), Page())
+    assert "CPU 92 %" in html
+    assert "31.0 → 10.9 ms" in html
+    assert "<code>analyze dashboard runs/gptlite-20260101-120000</code>" in html
+
+
+def test_what_makes_a_report_doubtful_is_shown() -> None:
+    assert "Partial report: interrupted" in render(an_empty_report(), Page())
+    assert "No graph was captured" in render(a_report(graphs=()), Page())
+
+
+def test_a_thousand_rows_are_cut_and_counted() -> None:
+    graphs = tuple(a_graph(f"m.py:{n}", n) for n in range(1, 1_001))
+    assert "and 900 more in report.json" in render(a_report(graphs=graphs, eager_gaps=()), Page())

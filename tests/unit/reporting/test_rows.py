@@ -1,0 +1,61 @@
+"""The rows of the table of regions."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from analyzer.core.graphs import Direction, GapKey
+from analyzer.core.verdict import Bound
+from analyzer.reporting.rows import region_rows, verdict_text
+from tests.reports import MS, a_gap, a_graph, a_key, a_report, a_verdict
+
+
+def _labels(**changes: object) -> list[str]:
+    return [row.label for row in region_rows(a_report(**changes))]
+
+
+def test_gaps_stand_where_they_happen() -> None:
+    start = a_gap(key=GapKey(None, a_key(1)), where=None)
+    between = a_gap(key=GapKey(a_key(1), a_key(2)))
+    end = a_gap(key=GapKey(a_key(2), None), where=None)
+    graphs = (a_graph("m.py:1", 1), a_graph("m.py:9", 2))
+    assert _labels(graphs=graphs, eager_gaps=(end, between, start)) == [
+        "gap at the start",
+        "m.py:1",
+        "gap gptlite.py:57",
+        "m.py:9",
+        "gap at the end",
+    ]
+
+
+def test_a_gap_after_a_graph_that_is_not_in_the_report_is_still_a_row() -> None:
+    stray = a_gap(key=GapKey(a_key(99), None), where=None)
+    assert "gap at the end" in _labels(eager_gaps=(stray,))
+
+
+def test_the_halves_of_a_training_graph_are_told_apart() -> None:
+    graphs = (a_graph("m.py:1", 1, direction=Direction.FORWARD), a_graph("m.py:1", 1, direction=Direction.BACKWARD))
+    assert _labels(graphs=graphs, eager_gaps=()) == ["m.py:1 fwd", "m.py:1 bwd"]
+
+
+def test_two_graphs_of_one_line_are_told_apart_by_their_compile_id() -> None:
+    graphs = (a_graph("m.py:1", 1), a_graph("m.py:1", 2))
+    assert _labels(graphs=graphs, eager_gaps=()) == ["m.py:1 [0/0]", "m.py:1 [1/0]"]
+
+
+def test_a_graph_without_a_source_line_is_named_by_its_digest() -> None:
+    assert _labels(graphs=(replace(a_graph(), where=None),), eager_gaps=()) == [a_key(1).digest]
+
+
+def test_a_share_is_of_the_step_and_unknown_without_one() -> None:
+    graph = a_graph(before_ns=8 * MS)
+    known = region_rows(a_report(graphs=(graph,), eager_gaps=()))[0].share
+    unknown = region_rows(a_report(graphs=(graph,), eager_gaps=(), step_ns=None, step_budget=None))[0].share
+    assert known is not None
+    assert round(known, 3) == round(8 / 31.8, 3)
+    assert unknown is None
+
+
+def test_an_undecided_verdict_claims_no_confidence() -> None:
+    assert verdict_text(a_verdict(Bound.CPU)) == "CPU 92 %"
+    assert verdict_text(a_verdict(Bound.UNDECIDED)) == "undecided"

@@ -1,0 +1,259 @@
+"""The terminal report: what a person reads first, last, and loudly."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from dataclasses import replace
+
+import pytest
+from rich.cells import cell_len
+
+from analyzer.core.samples import Interval
+from analyzer.core.trial import Change, TrialOutcome
+from analyzer.core.verdict import Bound
+from analyzer.reporting.renderer import Page
+from analyzer.reporting.terminal import render
+from analyzer.reporting.terminal_tables import shortened
+from analyzer.rules.facts import DEFAULT_PLAN
+from tests.reports import (
+    MS,
+    a_budget,
+    a_candidate,
+    a_capture,
+    a_comparison,
+    a_finding,
+    a_gap,
+    a_graph,
+    a_plan_trial,
+    a_refusal,
+    a_report,
+    a_verdict,
+    an_accuracy,
+    an_attribution,
+    an_empty_report,
+)
+
+
+def _page(**changes: object) -> str:
+    return render(a_report(**changes), Page())
+
+
+def _line(text: str, start: str) -> str:
+    return next(line for line in text.splitlines() if line.strip().startswith(start))
+
+
+def test_the_last_line_is_the_next_command_whole() -> None:
+    command = "analyze dashboard " + "runs/" + "long-" * 30 + "name"
+    assert _page(next_command=command).splitlines()[-1] == command
+
+
+def test_the_headline_stands_at_the_top() -> None:
+    assert _page(headline="CPU-bound: ...").splitlines()[1] == "CPU-bound: ..."
+
+
+def test_a_graph_is_a_row_with_place_bound_share_bar_candidate_and_times() -> None:
+    graph = a_graph(before_ns=30 * MS, after_ns=10 * MS, budget=a_budget(starved=24, memory=6))
+    row = _line(_page(graphs=(graph,), eager_gaps=()), "gptlite.py:41")
+    assert row.split() == [
+        "gptlite.py:41",
+        "CPU",
+        "92",
+        "%",
+        "94",
+        "%",
+        "SSSSSSSSMM",
+        "cuda_graphs",
+        "30.0",
+        "→",
+        "10.0",
+    ]
+
+
+def test_an_eager_gap_is_a_row_too() -> None:
+    row = _line(_page(eager_gaps=(a_gap(),)), "gap gptlite.py:57")
+    assert "eager" in row
+    assert "0.80 → 0.70" in row
+
+
+def test_what_was_not_measured_after_is_a_question_mark_and_not_zero() -> None:
+    graphs = (a_graph(after_ns=None), a_graph("m.py:2", 2))
+    assert "31.0 → ?" in _line(_page(graphs=graphs), "gptlite.py:41")
+
+
+def test_without_a_plan_there_is_one_time_a_row() -> None:
+    text = _page(graphs=(a_graph(after_ns=None),), eager_gaps=(), comparison=None, step_budget_after=None)
+    assert "→" not in _line(text, "gptlite.py:41")
+    assert "a step" in _line(text, "graph ")
+
+
+def test_the_rows_of_a_model_with_a_break_in_every_line_are_summed_and_none_is_dropped() -> None:
+    graphs = tuple(a_graph(f"m.py:{n}", n, before_ns=n * MS, after_ns=n * MS) for n in range(1, 101))
+    text = _page(graphs=graphs, eager_gaps=())
+    assert "m.py:100" in text
+    rest = _line(text, "77 shorter ones")
+    assert f"{sum(range(1, 78)):,} → {sum(range(1, 78)):,}".replace("3,003", "3,000") in rest
+
+
+def test_silence_about_graphs_is_broken_loudly() -> None:
+    text = _page(graphs=(), eager_gaps=(), capture=a_capture())
+    assert "NO GRAPH WAS CAPTURED" in text.splitlines()[1]
+    assert "NO GRAPH" not in _page()
+    assert "NO GRAPH" not in render(an_empty_report(), Page()), "nothing captured yet is not the same"
+
+
+def test_a_partial_report_says_so_before_anything_else() -> None:
+    assert _page(partial="interrupted in trials").splitlines()[1] == "PARTIAL REPORT: interrupted in trials"
+
+
+@pytest.mark.parametrize("change", Change)
+def test_every_outcome_is_said_in_its_own_word(change: Change) -> None:
+    same = a_comparison(change, ratio=1.0, interval=Interval(0.97, 1.04))
+    assert f"{change.value.replace('_', ' ')}: 31.8 → 11.5 ms a step, 1.00× (95 % 0.97–1.04)" in _page(
+        headline="x", comparison=same
+    )
+
+
+def test_the_figures_of_the_headline_are_not_said_twice() -> None:
+    text = _page(headline="CPU-bound. 31.8 → 11.5 ms a step", comparison=a_comparison())
+    assert text.count("31.8 → 11.5 ms") == 1
+    assert "FASTER: results are right" in text
+
+
+def test_wrong_results_are_loud() -> None:
+    wrong = a_comparison(Change.WRONG_RESULT, accuracy=an_accuracy(is_right=False, worst="output[0]"))
+    text = " ".join(_page(comparison=wrong).split())
+    assert "RESULTS ARE WRONG, 3.1e-03 from float64 (eager 2.9e-03, allowed 5.8e-03), worst at output[0]" in text
+
+
+def test_a_finding_has_its_place_its_cost_and_its_remedy() -> None:
+    text = _page(findings=(a_finding(count=3), a_finding("recompile", ns_per_step=None, where=None)))
+    assert "gptlite.py:57  graph_break (3 times)  0.80 ms a step" in text
+    assert "do: keep it a tensor" in text
+    assert "unknown place  recompile  cost unknown" in text
+
+
+def test_the_costliest_findings_come_first_and_the_rest_are_counted() -> None:
+    text = _page(findings=tuple(a_finding(f"rule_{n}", ns_per_step=n * MS) for n in range(1, 14)))
+    assert text.index("rule_13") < text.index("rule_12") < text.index("rule_4")
+    assert "rule_3 " not in text
+    assert "and 3 more in report.json" in text
+
+
+@pytest.mark.parametrize("outcome", [o for o in TrialOutcome if o is not TrialOutcome.MEASURED])
+def test_a_candidate_that_was_lost_keeps_its_reason(outcome: TrialOutcome) -> None:
+    lost = a_refusal("cpp_wrapper", "because of this", outcome)
+    assert f"cpp_wrapper {outcome.value} (gptlite.py:41): because of this" in _page(
+        graphs=(a_graph(candidates=(lost,)),)
+    )
+
+
+def test_one_reason_for_many_graphs_is_one_line() -> None:
+    lost = (a_refusal("cpp_wrapper", "no compiler"),)
+    graphs = tuple(a_graph(f"m.py:{n}", n, candidates=lost) for n in range(1, 13))
+    assert _page(graphs=graphs).count("no compiler") == 1
+
+
+def test_prediction_and_measurement_stand_side_by_side() -> None:
+    pair = a_candidate("cuda_graphs", predicted_ns=10_800_000, measured_ns=12_000_000)
+    text = _page(graphs=(a_graph(candidates=(pair,)),))
+    assert "gptlite.py:41               cuda_graphs           10.8      12.0     -10 %" in text
+
+
+def test_the_ways_to_run_the_model_are_compared_with_the_default() -> None:
+    text = _page()
+    assert _line(text, "eager  ").split()[:3] == ["eager", "35.4", "0.90×"]
+    assert _line(text, "* plan").split()[:4] == ["*", "plan", "11.5", "2.8×"]
+    assert "cpp_wrapper: failed, no C++ compiler was found" in text
+
+
+def test_a_wrong_plan_is_marked_in_the_table() -> None:
+    trial = a_plan_trial("reduce-overhead", 11.0, accuracy=an_accuracy(is_right=False))
+    assert "WRONG" in _line(_page(plans=(trial,)), "reduce-overhead")
+
+
+def test_kernel_time_that_belongs_to_nobody_is_counted() -> None:
+    text = _page(attributed=an_attribution(kernel_ns=100, linked_ns=60, gap_ns=10, unlinked_ns=30, unlinked_kernels=9))
+    assert "before: 60 % in graphs, 10 % in eager gaps, 30 % not linked (9 of 296 kernels)" in text
+
+
+def test_no_kernel_at_all_is_said_and_not_a_hundred_per_cent() -> None:
+    nothing = an_attribution(kernel_ns=0, linked_ns=0, gap_ns=0, unlinked_ns=0, kernels=0, unlinked_kernels=0)
+    assert "before: no kernel was recorded" in _page(attributed=nothing)
+
+
+def test_an_undecided_verdict_says_what_is_missing() -> None:
+    text = _page(graphs=(a_graph(verdict=a_verdict(Bound.UNDECIDED)),))
+    assert "gptlite.py:41 is undecided" in text
+    assert "missing: no kernel was recorded: run where CUPTI is installed" in text
+
+
+def test_the_bars_of_before_and_after_are_on_one_scale() -> None:
+    text = _page(step_budget=a_budget(starved=30), step_budget_after=a_budget(memory=15))
+    assert _line(text, "before ").count("S") == 2 * _line(text, "after  ").count("M") == 52
+
+
+def test_the_legend_gives_the_share_of_each_part_before_and_after() -> None:
+    assert "S starved 68 → 10 %, C compute 10 → 27 %" in _page()
+
+
+def test_a_pipe_gets_no_escape_and_a_terminal_its_colours() -> None:
+    assert "\x1b" not in _page()
+    assert "\x1b[" in render(a_report(), Page(has_colour=True))
+
+
+def test_an_ascii_terminal_gets_ascii() -> None:
+    text = render(a_report(headline="2.8× fäster"), Page(is_ascii=True))
+    assert text.isascii()
+    assert "2.8x f?ster" in text
+    assert "31.0 > 10.9" in text
+
+
+def test_a_wider_page_gives_the_room_to_the_names() -> None:
+    name = "a_rather_long_module_name.py:1234"
+    report = a_report(graphs=(a_graph(name),))
+    assert _line(render(report, Page()), "a_rather").split()[0] == "a_rather…_name.py:1234"
+    assert _line(render(report, Page(width=110)), "a_rather").split()[0] == name
+
+
+def test_the_environment_does_not_change_the_page() -> None:
+    code = (
+        "import sys; from tests.reports import a_report; from analyzer.reporting.terminal import render;"
+        "from analyzer.reporting.renderer import Page; sys.stdout.reconfigure(encoding='utf-8');"
+        "sys.stdout.write(render(a_report(), Page()))"
+    )
+    environment = {"FORCE_COLOR": "1", "COLUMNS": "40", "TERM": "dumb", "PYTHONPATH": ".", "PATH": ""}
+    out = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, check=True)
+    assert out.stdout.decode() == _page()
+
+
+def test_rows_with_no_budget_have_no_invented_bar() -> None:
+    row = _line(_page(graphs=(replace(a_graph(), budget=None),), eager_gaps=()), "gptlite.py:41")
+    assert " ? " in row
+    assert "SSS" not in row
+
+
+def test_what_is_cut_from_a_label_is_not_its_line() -> None:
+    assert shortened("model.py:41", 22) == "model.py:41"
+    label = shortened("modeling_some_long_name_v2.py:222 bwd", 22)
+    assert label == "modeling…v2.py:222 bwd"
+    assert len(label) == 22
+    assert cell_len(shortened("模型" * 20 + ".py:7", 22)) <= 22
+
+
+def test_a_share_is_never_torn_from_its_sign() -> None:
+    parts = {"starved": 8.0, "compute": 3.0, "memory": 4.0, "latency": 1.0, "unknown_kernels": 2.0, "sync": 1.0}
+    text = _page(step_budget=a_budget(**parts), step_budget_after=a_budget(**parts))
+    assert not [line for line in text.splitlines() if line.strip().startswith("%")]
+    assert "| sync 5 → 5 %" in text
+
+
+def test_regions_too_short_to_matter_are_not_explained() -> None:
+    text = _page(graphs=(a_graph("long.py:1", 1, before_ns=31 * MS), a_graph("short.py:1", 2, before_ns=MS)))
+    assert "long.py:1 is CPU-bound" in text
+    assert "short.py:1 is" not in text
+
+
+def test_the_default_run_is_called_what_the_rules_call_it() -> None:
+    text = _page(plans=(a_plan_trial(DEFAULT_PLAN, 30.0), a_plan_trial("plan", 10.0)))
+    assert "3.0×" in _line(text, "plan  ")

@@ -1,0 +1,42 @@
+"""missing_no_grad."""
+
+from __future__ import annotations
+
+import pytest
+
+from analyzer.core.graphs import Direction
+from analyzer.rules.missing_no_grad import judge
+from analyzer.rules.rule import MissingData
+from tests.rule_facts import a_captured_graph, a_workload, an_environment, captured, facts
+
+FORWARD = a_captured_graph(direction=Direction.FORWARD)
+TRAINING = a_workload(mode="training")
+
+
+def test_gradients_on_in_an_inference_step_are_found() -> None:
+    (finding,) = judge(facts(environment=an_environment(is_grad_enabled=True)))
+    assert "no_grad" in finding.remedy
+
+
+def test_a_graph_compiled_for_training_is_evidence_of_its_own() -> None:
+    (finding,) = judge(facts(capture=captured(FORWARD), environment=an_environment(is_grad_enabled=None)))
+    assert finding.where == FORWARD.where
+
+
+def test_training_needs_its_gradients() -> None:
+    environment = an_environment(is_grad_enabled=True)
+    assert judge(facts(workload=TRAINING, capture=captured(FORWARD), environment=environment)) == ()
+
+
+def test_a_step_without_gradients_is_silent() -> None:
+    assert judge(facts()) == ()
+
+
+def test_without_setting_and_graphs_it_cannot_tell() -> None:
+    with pytest.raises(MissingData):
+        judge(facts(environment=None, capture=None))
+
+
+def test_without_a_workload_it_cannot_tell() -> None:
+    with pytest.raises(MissingData):
+        judge(facts(workload=None))

@@ -1,0 +1,43 @@
+"""The rule runner."""
+
+from __future__ import annotations
+
+from analyzer.core.finding import Finding, RuleFailure
+from analyzer.rules.facts import Facts
+from analyzer.rules.rule import MissingData, Rule
+from analyzer.rules.runner import run_rules
+
+
+def _finds(rule_id: str, *costs: int | None) -> Rule:
+    found = tuple(Finding(rule_id, "", None, cost, "") for cost in costs)
+    return Rule(rule_id, "", lambda facts: found)
+
+
+def _raises(rule_id: str, problem: Exception) -> Rule:
+    def judge(facts: Facts) -> tuple[Finding, ...]:
+        raise problem
+
+    return Rule(rule_id, "", judge)
+
+
+def test_findings_come_dearest_first_and_unknown_last() -> None:
+    findings, failures = run_rules(Facts(), (_finds("a", None, 5), _finds("b", 70, 0)))
+    assert [finding.ns_per_step for finding in findings] == [70, 5, 0, None]
+    assert failures == ()
+
+
+def test_equal_costs_keep_the_order_of_the_rules() -> None:
+    findings, _ = run_rules(Facts(), (_finds("b", 5, None), _finds("a", 5, None)))
+    assert [finding.rule for finding in findings] == ["b", "a", "b", "a"]
+
+
+def test_a_rule_without_its_data_says_what_is_missing() -> None:
+    findings, failures = run_rules(Facts(), (_raises("a", MissingData("no trace")), _finds("b", 1)))
+    assert failures == (RuleFailure("a", "no trace"),)
+    assert len(findings) == 1
+
+
+def test_a_broken_rule_fails_alone() -> None:
+    findings, failures = run_rules(Facts(), (_raises("a", KeyError("x")), _finds("b", 1)))
+    assert failures == (RuleFailure("a", "the rule failed: KeyError: 'x'"),)
+    assert len(findings) == 1
