@@ -9,7 +9,7 @@ from analyzer.core.run import LostChildError, Skip
 from analyzer.core.trial import Trial, TrialOutcome
 from analyzer.driver import Driver
 from analyzer.measured import Measured
-from analyzer.progress import Progress
+from analyzer.narrator import Narrator
 from optimizers.search import CandidateTrial, Choices, JointTrial
 
 LOAD_LIMIT_S: Final = 600.0
@@ -24,7 +24,7 @@ class PipelineLab:
     """Builds candidates and measures trials. A lost process costs the candidate it was at; a fresh one goes on."""
 
     def __init__(
-        self, driver: Driver, measured: Measured, progress: Progress, compile_timeout_s: float, needs_fresh: bool
+        self, driver: Driver, measured: Measured, progress: Narrator, compile_timeout_s: float, needs_fresh: bool
     ) -> None:
         self.notes: list[str] = []
         self._driver = driver

@@ -14,7 +14,7 @@ from analyzer.assemble import assemble
 from analyzer.core.errors import INTERRUPTED, ExitCode, GraphboundError
 from analyzer.core.plan import Plan
 from analyzer.core.report import Report, Stage
-from analyzer.core.run import Event, LostChildError
+from analyzer.core.run import LostChildError
 from analyzer.core.settings import Mode, RunSettings, WorkloadSpec
 from analyzer.core.trial import Change, TrialOutcome
 from analyzer.derive.compare import compare
@@ -22,6 +22,7 @@ from analyzer.diagnosis import diagnose
 from analyzer.driver import ChildDriver, Driver, LocalDriver
 from analyzer.lab import PipelineLab
 from analyzer.measured import Measured
+from analyzer.narrator import Narrator
 from analyzer.progress import Progress, SilentProgress
 from analyzer.run_folder import RunFolder
 from analyzer.targets import predictions, stages_for, targets_of
@@ -55,17 +56,15 @@ def run(settings: RunSettings, progress: Progress) -> Finished:
     folder = RunFolder.create(_name_of(settings.workload.target), settings.out)
     folder.clear()
 
-    def on_event(event: Event | None) -> None:
-        progress.step(0, 0, event.doing if event is not None else "")
-
+    told = Narrator(progress)
     driver: Driver
     if settings.isolate:
-        driver = ChildDriver(settings.workload, folder.program_log, on_event)
+        driver = ChildDriver(settings.workload, folder.program_log, told.hear)
     else:
         from collectors.loading import load_workload  # imports torch, and the user's code with it
 
-        driver = LocalDriver(load_workload(settings.workload), on_event)
-    return _Run(settings, folder, driver, progress).finish()
+        driver = LocalDriver(load_workload(settings.workload), told.hear)
+    return _Run(settings, folder, driver, told).finish()
 
 
 def analyze_in_process(
@@ -89,8 +88,8 @@ def analyze_in_process(
     workload = model if isinstance(model, Workload) else Workload.of(model, inputs, mode=mode, device=device)
     spec = WorkloadSpec(target=workload.name, mode=Mode(workload.mode), device=workload.device)
     settings = RunSettings(workload=spec, out=None, optimize=optimize, isolate=False)
-    told = progress or SilentProgress()
-    driver = LocalDriver(workload, lambda event: told.step(0, 0, event.doing if event is not None else ""))
+    told = Narrator(progress or SilentProgress())
+    driver = LocalDriver(workload, told.hear)
     with TemporaryDirectory(prefix="graphbound-") as scratch:
         folder = RunFolder.create(workload.name, str(out) if out is not None else scratch)
         finished = _Run(settings, folder, driver, told).finish()
@@ -102,7 +101,7 @@ def analyze_in_process(
 class _Run:
     """One run in progress."""
 
-    def __init__(self, settings: RunSettings, folder: RunFolder, driver: Driver, progress: Progress) -> None:
+    def __init__(self, settings: RunSettings, folder: RunFolder, driver: Driver, progress: Narrator) -> None:
         self._settings = settings
         self._folder = folder
         self._driver = driver

@@ -24,8 +24,8 @@ NS_PER_S: Final = 1_000_000_000
 REFRESH_NS: Final = NS_PER_S // 10
 """A live line is drawn at most ten times a second; more is not seen."""
 
-PLAIN_EVERY_NS: Final = 2 * NS_PER_S
-"""In a pipe or a log, at most one line in two seconds within a stage."""
+PLAIN_EVERY_NS: Final = 10 * NS_PER_S
+"""In a pipe or a log, at most one line in ten seconds within a stage: a run of minutes stays under a screenful."""
 
 
 class Progress(Protocol):

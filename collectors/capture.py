@@ -19,9 +19,11 @@ from collectors.sources import frames, graph_lines, user_line
 
 _BREAK_PLACE: Final = re.compile(r"in user code at (?P<file>.+?):(?P<line>\d+)\s")
 _BREAK_REASON: Final = re.compile(
-    r"Graph Break Reason: (?P<reason>.*?)(?:\n\s*\n  Developer debug|\n  Hint:|\nUser code|\Z)", re.S
+    r"Graph Break Reason: (?P<reason>.*?)(?:\n\s*Developer debug context:|\n\s*Hint:|\nUser code|\Z)", re.S
 )
-_HINT: Final = re.compile(r"^  Hint: (?P<hint>.+)$", re.M)
+_BREAK_PREAMBLE: Final = re.compile(r"^Encountered graph break when attempting to trace [^\n]*\n+")
+_EXPLANATION: Final = re.compile(r"\n\s*Explanation: ")
+_HINT: Final = re.compile(r"^\s*Hint: (?P<hint>.+)$", re.M)
 _RECOMPILED: Final = re.compile(r"Recompiling function (?P<function>\S+) in (?P<file>.+):(?P<line>\d+)")
 _GUARD_LINE: Final = re.compile(r"^\s*- (?:\d+/\d+: )?(?P<guard>.+)$", re.M)
 _LIMIT: Final = re.compile(
@@ -115,7 +117,7 @@ class GraphLog:
         self._breaks.append(
             GraphBreak(
                 where=inner or told,
-                reason=_one_line(reason["reason"]),
+                reason=_one_line(_EXPLANATION.sub(": ", _BREAK_PREAMBLE.sub("", reason["reason"].strip()), count=1)),
                 hint=hint["hint"].strip() if hint else None,
                 compile_id=_frame_id(torch_compat.current_compile_id()),
             )

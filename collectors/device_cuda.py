@@ -70,7 +70,7 @@ def tf32(is_allowed: bool) -> Iterator[None]:
     Torch keeps two sets of settings, and raises in `torch.get_float32_matmul_precision` and in cuBLAS when they
     disagree. The older setter changes both; the newer ones are then put back one by one.
     """
-    cuda, onednn = torch.backends.cuda.matmul, torch.backends.mkldnn.matmul
+    cuda, onednn = torch.backends.cuda.matmul, torch.backends.mkldnn.matmul  # type: ignore[attr-defined]
     before_cuda, before_onednn = cuda.fp32_precision, onednn.fp32_precision
     before = float32_matmul_precision()
     with warnings.catch_warnings():
@@ -145,10 +145,14 @@ def _median_ns(call: Callable[[], object]) -> float:
     """Device time of one call between two events, the median of several. Meant for calls of 0.1 ms and more."""
     for _ in range(_WARMUPS):
         call()
-    pairs = [(torch.cuda.Event(enable_timing=True), torch.cuda.Event(enable_timing=True)) for _ in range(_REPEATS)]
+    pairs = [(_event(), _event()) for _ in range(_REPEATS)]
     for start, end in pairs:
         start.record()
         call()
         end.record()
     torch.cuda.synchronize()
-    return statistics.median(start.elapsed_time(end) * 1e6 for start, end in pairs)
+    return statistics.median(float(start.elapsed_time(end)) * 1e6 for start, end in pairs)
+
+
+def _event() -> torch.cuda.Event:
+    return torch.cuda.Event(enable_timing=True)  # type: ignore[no-untyped-call]

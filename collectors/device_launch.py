@@ -14,8 +14,8 @@ from typing import Final
 
 import numpy as np
 import torch
-from torch.autograd import DeviceType
-from torch.profiler import ProfilerActivity, profile
+from torch.autograd import DeviceType  # type: ignore[attr-defined]
+from torch.profiler import ProfilerActivity, profile, supported_activities
 
 from collectors.device_cpu import host_ns_per_call
 
@@ -114,6 +114,8 @@ def fit_line(points: Sequence[Point]) -> tuple[float, float] | None:
 
 def profile_calls(call: Callable[[], object], calls: int = _PROFILED_CALLS) -> Profiled | None:
     """The kernels of one call, as the mean over `calls`; None where the profiler shows none (no rights, no CUPTI)."""
+    if ProfilerActivity.CUDA not in supported_activities():  # type: ignore[no-untyped-call]
+        return None
     call()
     torch.cuda.synchronize()
     with profile(activities=[ProfilerActivity.CUDA]) as recorded:
@@ -175,7 +177,7 @@ def _chain(pairs: int) -> Callable[[], None]:
 
 def _captured(call: Callable[[], None]) -> torch.cuda.CUDAGraph:
     # A first run on another stream, as torch's documentation asks: libraries allocate their workspaces in it.
-    side = torch.cuda.Stream()
+    side = torch.cuda.Stream()  # type: ignore[no-untyped-call]
     side.wait_stream(torch.cuda.current_stream())
     with torch.cuda.stream(side):
         call()
@@ -229,7 +231,7 @@ def _compiled_replay_ns(gap_ns: float) -> float | None:
         alone = profile_calls(lambda: default(value))
         graphs = torch.compile(model, mode="reduce-overhead")
         wall_ns = _wall_ns(lambda: graphs(value), before=torch.compiler.cudagraph_mark_step_begin)
-        torch.compiler.cudagraph_mark_step_begin()
+        torch.compiler.cudagraph_mark_step_begin()  # type: ignore[no-untyped-call]
         replayed = profile_calls(lambda: graphs(value), calls=1)
     except (RuntimeError, OSError, ImportError):
         # No Triton, no compiler, an unwritable compile cache: torch's own errors of compilation are RuntimeErrors.

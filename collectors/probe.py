@@ -95,7 +95,7 @@ class Probe:
         if not self._has_events:
             return None
         if self._used == len(self._pool):
-            self._pool.append(torch.cuda.Event(enable_timing=True))
+            self._pool.append(torch.cuda.Event(enable_timing=True))  # type: ignore[no-untyped-call]
         event = self._pool[self._used]
         self._used += 1
         event.record()
@@ -125,4 +125,5 @@ class Probe:
         return Call(key, *on_device, *host)
 
     def _since(self, event: Any) -> int:
-        return round(self._step_event.elapsed_time(event) * 1e6)
+        elapsed_ms: float = self._step_event.elapsed_time(event)
+        return round(elapsed_ms * 1e6)

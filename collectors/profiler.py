@@ -8,42 +8,52 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
 
-import torch
 from torch.profiler import ProfilerActivity, profile, record_function
 
-from collectors.probe import Probe, ProbeMode
+from collectors.probe import RANGE_PREFIX, Probe, ProbeMode
 from collectors.step import Stepper
 
 PROFILED_STEPS: Final = 3
 """Three steps show which kernels recur; a step of a 12-layer model is some 5,000 rows."""
 
+PREPARE_RANGE: Final = f"{RANGE_PREFIX}prepare"
+"""Putting inputs back between steps: ours, and no part of any step."""
+
 
 def profile_steps(stepper: Stepper, probe: Probe, path: Path, *, steps: int = PROFILED_STEPS) -> int:
     """Record `steps` steps into `path` (.json.gz), each inside `ProfilerStep#N` with its wait for the device.
 
-    Returns the median wall time of a profiled step in ns, so that what the profiler costs can be said. The file
-    appears whole or not at all.
+    What must happen between steps lies inside `graphbound::prepare`. Returns the median wall time of a profiled step
+    in ns, so that what the profiler costs can be said. The file appears whole or not at all.
     """
-    activities = [ProfilerActivity.CPU]
-    if stepper.workload.device == "cuda":
-        activities.append(ProfilerActivity.CUDA)
-    times: list[int] = []
     probe.mode = ProbeMode.RANGE
     try:
-        with _quiet(), profile(activities=activities, record_shapes=True, with_stack=False) as recording:
-            for number in range(steps + 1):
-                stepper.prepare()
-                # The first step pays for the profiler's own start: recorded, but not as a step.
-                name = f"ProfilerStep#{number}" if number else "graphbound profiler warm-up"
-                with record_function(name):
-                    times.append(stepper.run_to_idle())
+        with _quiet():
+            # The first recording of a process pays for the profiler's own start, so it is thrown away.
+            with _recording(stepper):
+                stepper.timed()
+            with _recording(stepper) as recording:
+                times = [_recorded_step(stepper, number) for number in range(steps)]
     finally:
         probe.mode = ProbeMode.OFF
     partial = path.with_name(f".{path.name.removesuffix('.gz')}.partial.json.gz")
     recording.export_chrome_trace(str(partial))
     os.replace(partial, path)
-    steady = sorted(times[1:])
-    return steady[len(steady) // 2]
+    return sorted(times)[steps // 2]
+
+
+def _recording(stepper: Stepper) -> profile:
+    activities = [ProfilerActivity.CPU]
+    if stepper.workload.device == "cuda":
+        activities.append(ProfilerActivity.CUDA)
+    return profile(activities=activities, record_shapes=True, with_stack=False)
+
+
+def _recorded_step(stepper: Stepper, number: int) -> int:
+    with record_function(PREPARE_RANGE):
+        stepper.prepare()
+    with record_function(f"ProfilerStep#{number}"):
+        return stepper.run_to_idle()
 
 
 @contextlib.contextmanager
@@ -56,8 +66,3 @@ def _quiet() -> Iterator[None]:
     finally:
         if old is None:
             os.environ.pop("KINETO_LOG_LEVEL", None)
-
-
-def has_profiler_rights() -> bool:
-    """Whether device kernels can be recorded at all in this build."""
-    return ProfilerActivity.CUDA in torch.profiler.supported_activities()

@@ -86,11 +86,11 @@ def _widened(value: Any, dtype: torch.dtype) -> Any:
     return copy.deepcopy(value)
 
 
-class _Widen(DispatchMode):
+class _Widen(DispatchMode):  # type: ignore[no-untyped-call]
     """Turns every request for a narrower float (`.to(torch.bfloat16)`, `dtype=torch.float32`) into the wide one."""
 
     def __init__(self, dtype: torch.dtype) -> None:
-        super().__init__()
+        super().__init__()  # type: ignore[no-untyped-call]
         self._dtype = dtype
 
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:

@@ -40,7 +40,7 @@ class Stepper:
         output = self._forward()
         loss = work.loss(output) if work.loss is not None else float_sum(output)
         if isinstance(loss, torch.Tensor) and loss.requires_grad:
-            loss.backward()
+            loss.backward()  # type: ignore[no-untyped-call]
             if work.optimizer is not None:
                 work.optimizer.step()
         return output, loss

@@ -65,7 +65,7 @@ def reset() -> None:
 
 def mark_step_begin() -> None:
     """Tell CUDA graphs that the outputs of the last step are no longer needed."""
-    torch.compiler.cudagraph_mark_step_begin()
+    torch.compiler.cudagraph_mark_step_begin()  # type: ignore[no-untyped-call]
 
 
 def dynamo_limit(factor: int) -> contextlib.AbstractContextManager[None]:
@@ -81,7 +81,7 @@ def dynamo_limit(factor: int) -> contextlib.AbstractContextManager[None]:
 
 def compiled_model(model: Callable[..., Any], backend: Any) -> Callable[..., Any]:
     """`torch.compile(model)` with this backend. Nothing is compiled before the first call."""
-    return torch.compile(model, backend=backend)  # type: ignore[no-any-return]
+    return torch.compile(model, backend=backend)
 
 
 def compile_graph(
@@ -97,9 +97,8 @@ def compile_graph(
     `inner`; Inductor's cache of compiled graphs, which holds nearly all of the time, stays on.
     """
     with torch._functorch.config.patch(enable_autograd_cache=False):
-        return compile_fx(  # type: ignore[no-any-return]
-            copy.deepcopy(gm), inputs, inner_compile=inner, config_patches=dict(patches)
-        )
+        compiled: Any = compile_fx(copy.deepcopy(gm), inputs, inner_compile=inner, config_patches=dict(patches))
+    return compiled  # type: ignore[no-any-return]
 
 
 def compile_inner(

@@ -17,6 +17,7 @@ No single setting of torch.compile suits all four. Sizes, from the environment (
 from __future__ import annotations
 
 import os
+from typing import Any
 
 import torch
 from torch import Tensor, nn
@@ -43,6 +44,22 @@ def clip_to_norm(x: Tensor, limit: float) -> Tensor:
 @clip_to_norm.register_fake
 def _(x: Tensor, limit: float) -> Tensor:
     return torch.empty_like(x)
+
+
+def keep_for_backward(ctx: Any, inputs: tuple[Tensor, float], output: Tensor) -> None:
+    ctx.save_for_backward(inputs[0])
+    ctx.limit = inputs[1]
+
+
+def clip_backward(ctx: Any, gradient: Tensor) -> tuple[Tensor, None]:
+    """A row within the limit passes its gradient on; of a clipped one the part along the row is lost."""
+    (x,) = ctx.saved_tensors
+    norm = x.norm(dim=-1, keepdim=True)
+    along = (x * gradient).sum(-1, keepdim=True) * x / norm.square()
+    return torch.where(norm > ctx.limit, (gradient - along) * (ctx.limit / norm), gradient), None
+
+
+clip_to_norm.register_autograd(clip_backward, setup_context=keep_for_backward)
 
 
 class Chain(nn.Module):

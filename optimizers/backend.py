@@ -16,8 +16,9 @@ from collectors import torch_compat
 from collectors.graph_key import graph_digest
 from collectors.probe import Probe
 from collectors.user_errors import describe, is_out_of_memory
-from optimizers.candidates import CANDIDATES, FUSED
+from optimizers.candidates import CANDIDATES
 from optimizers.candidates.base import Candidate
+from optimizers.candidates.fused import FUSED
 
 
 class Observer(Protocol):

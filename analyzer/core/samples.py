@@ -69,7 +69,8 @@ def ratio_interval(before: Samples, after: Samples) -> Interval:
 
 
 def _resampled_medians(values: NDArray[np.int64], *, seed: int) -> NDArray[np.float64]:
-    return np.median(values[_indices(values.size, seed=seed)], axis=1)
+    medians: NDArray[np.float64] = np.median(values[_indices(values.size, seed=seed)], axis=1)
+    return medians
 
 
 def _indices(size: int, *, seed: int) -> NDArray[np.int64]:

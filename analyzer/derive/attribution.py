@@ -14,6 +14,7 @@ from analyzer.core.trace import DEVICE_KINDS, BoolColumn, EventKind, IntColumn, 
 from analyzer.derive.host_work import own_time
 from analyzer.derive.links import launches
 from analyzer.derive.nesting import NOBODY, by_thread, innermost, parents
+from analyzer.derive.preparation import without_preparation
 from analyzer.derive.timeline import NOWHERE, Timeline, cut
 
 _CALLS: Final = (EventKind.LAUNCH, EventKind.RUNTIME, EventKind.SYNC)
@@ -92,6 +93,7 @@ def attribute(trace: Trace) -> Attribution:
     Only rows launched inside a step (`ProfilerStep#N`) have a region. A trace without device rows and without any
     call of a device runtime is one of a CPU, whose operators play the kernels' part.
     """
+    trace, ours = without_preparation(trace)
     timeline = cut(trace)
     is_host = not trace.rows(*DEVICE_KINDS, *_CALLS).size
     ops = trace.rows(EventKind.CPU_OP)
@@ -108,8 +110,12 @@ def attribute(trace: Trace) -> Attribution:
         has_parent_op=parent != NOBODY,
         is_host=is_host,
         attributed=_attributed(timeline, work),
-        notes=_notes(trace, timeline, work, recorded),
+        notes=(*_notes(trace, timeline, work, recorded), *_own_note(ours)),
     )
+
+
+def _own_note(rows: int) -> tuple[str, ...]:
+    return (f"{rows} device rows of the recorder itself, between steps, were left out",) if rows else ()
 
 
 @dataclass(frozen=True, slots=True)

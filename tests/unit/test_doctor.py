@@ -137,6 +137,7 @@ def test_a_child_that_hangs_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None
     assert "given up" in check.text
 
 
+@pytest.mark.slow
 def test_the_real_child_examines_this_machine(tmp_path: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     monkeypatch.chdir(tmp_path)

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator
 import pytest
 import torch
 
+from collectors import device_launch
 from collectors.device_cuda import float32_matmul_precision, tf32
 from collectors.device_launch import Point, fit_line
 
@@ -96,3 +97,11 @@ def test_noise_on_one_chain_moves_the_line_little() -> None:
 )
 def test_what_gives_no_line_gives_no_cost(points: list[Point]) -> None:
     assert fit_line(points) is None
+
+
+def test_a_profiler_that_cannot_see_kernels_is_not_asked(monkeypatch: pytest.MonkeyPatch) -> None:
+    def not_called() -> None:
+        raise AssertionError("nothing may run")
+
+    monkeypatch.setattr(device_launch, "supported_activities", lambda: {torch.profiler.ProfilerActivity.CPU})
+    assert device_launch.profile_calls(not_called) is None

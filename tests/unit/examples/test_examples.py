@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 from pathlib import Path
 
 import pytest
@@ -124,6 +125,21 @@ def test_mixed_graphs_writes_to_its_inputs_and_to_no_state_of_the_model(root: Pa
         work.model(*work.args)
     assert all(memory.abs().sum() > 0 for memory in work.args[1])
     assert all(torch.equal(tensor, state[name]) for name, tensor in work.model.state_dict().items())
+
+
+def test_the_python_operator_of_mixed_graphs_has_the_right_gradient(root: Path) -> None:
+    work = load(root, "mixed_graphs")
+    clip = sys.modules[type(work.model).__module__].clip_to_norm
+    x = torch.randn(3, 4, dtype=torch.float64)
+    x[0] *= 10  # clipped; the other rows are within the limit
+    assert torch.autograd.gradcheck(lambda t: clip(t, 4.0), (x.requires_grad_(),))
+
+
+def test_mixed_graphs_trains_step_after_step(root: Path) -> None:
+    work = load(root, "mixed_graphs", Mode.TRAINING)
+    for _ in range(2):
+        work.model(*work.args).sum().backward()
+    assert not any(memory.requires_grad for memory in work.args[1])
 
 
 @pytest.mark.parametrize("name", EXAMPLES)

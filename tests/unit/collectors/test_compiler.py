@@ -1,16 +1,15 @@
-"""What is installed here: versions and the compiler. The whole examination is tested with the doctor."""
+"""The C++ compiler that Inductor would take."""
 
 from __future__ import annotations
 
-import platform
 import sys
 from pathlib import Path
 
 import pytest
 import torch
+import torch._inductor.config
 
-from collectors.installation import find_compiler
-from collectors.versions import versions
+from collectors.compiler import find_compiler, inductor_compilers
 
 
 def _program(folder: Path, text: str, name: str = "cxx") -> str:
@@ -39,8 +38,8 @@ def test_where_none_runs_there_is_none(commands: tuple[str | None, ...]) -> None
     assert find_compiler(commands) is None
 
 
-def test_the_versions_are_those_of_this_process() -> None:
-    found = versions()
-    assert (found.python, found.torch) == (platform.python_version(), torch.__version__)
-    assert found.graphbound
-    assert found.cuda == torch.version.cuda
+def test_inductors_own_choice_follows_its_configuration(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(torch._inductor.config.cpp, "cxx", (None, "some-cxx"))
+    assert inductor_compilers() == (None, "some-cxx")
+    monkeypatch.setattr(torch._inductor.config.cpp, "cxx", "one-cxx")
+    assert inductor_compilers() == ("one-cxx",)

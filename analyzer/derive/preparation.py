@@ -1,0 +1,59 @@
+"""Leaves out of a trace what the recorder itself did between steps: putting inputs back is no part of the program."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Final
+
+import numpy as np
+
+from analyzer.core.trace import DEVICE_KINDS, BoolColumn, EventKind, Trace
+from analyzer.derive.links import launches
+from analyzer.derive.nesting import NOBODY
+
+PREPARE: Final = "graphbound::prepare"
+"""The range that `collectors.profiler` puts around it."""
+
+
+def without_preparation(trace: Trace) -> tuple[Trace, int]:
+    """The trace without the rows inside the recorder's own ranges and the device rows launched there, and how many
+    device rows that cost.
+    """
+    ours = _inside(trace)
+    if not ours.any():
+        return trace, 0
+    device = trace.rows(*DEVICE_KINDS)
+    launch = launches(trace, device)
+    linked = launch != NOBODY
+    dropped = np.zeros(len(trace), dtype=np.bool_)
+    dropped[device[linked]] = ours[launch[linked]]
+    return _kept(trace, ~(ours | dropped)), int(dropped.sum())
+
+
+def _inside(trace: Trace) -> BoolColumn:
+    ids = [number for number, name in enumerate(trace.names) if name == PREPARE]
+    is_host = ~np.isin(trace.kind, (*DEVICE_KINDS, EventKind.DEVICE_RANGE))
+    inside = np.zeros(len(trace), dtype=np.bool_)
+    for row in np.flatnonzero((trace.kind == EventKind.RANGE) & np.isin(trace.name_id, ids)).tolist():
+        start, end = trace.start_ns[row], trace.start_ns[row] + trace.duration_ns[row]
+        # A loop over our own ranges: one a profiled step.
+        inside |= is_host & (trace.thread == trace.thread[row]) & (trace.start_ns >= start) & (trace.start_ns < end)
+    return inside
+
+
+def _kept(trace: Trace, mask: BoolColumn) -> Trace:
+    return replace(
+        trace,
+        name_id=trace.name_id[mask],
+        kind=trace.kind[mask],
+        start_ns=trace.start_ns[mask],
+        duration_ns=trace.duration_ns[mask],
+        thread=trace.thread[mask],
+        device=trace.device[mask],
+        stream=trace.stream[mask],
+        has_stream=trace.has_stream[mask],
+        correlation=trace.correlation[mask],
+        has_correlation=trace.has_correlation[mask],
+        detail_id=trace.detail_id[mask],
+        has_detail=trace.has_detail[mask],
+    )

@@ -1,0 +1,1 @@
+"""Scripts that make the figures in `results/`."""
