@@ -235,7 +235,7 @@ def _way(way: Way, measured: Measured, *, is_chosen: bool) -> PlanTrial:
         reason=way.reason,
         step_ns=way.step_ns,
         accuracy=way.accuracy,
-        peak_bytes=way.peak_bytes,
+        peak_bytes=None,
         choices=tuple(f"{choice.key}={choice.candidate}" for choice in choices),
         is_chosen=is_chosen,
     )

@@ -242,12 +242,12 @@ class _Run:
                 measured.plan = better
                 self._verify_once(better)
             measured.plan = replace(measured.plan, note=_note(measured))
+            self._driver.call("profile_plan", self._folder.after_trace, limit_s=STEP_LIMIT_S)
 
     def _verify_once(self, plan: Plan) -> None:
-        trace = self._folder.after_trace
         limit_s = self._settings.compile_timeout_s + STEP_LIMIT_S
         try:
-            self._measured.verification = self._driver.call("verify", plan, trace, limit_s=limit_s)
+            self._measured.verification = self._driver.call("verify", plan, limit_s=limit_s)
         except LostChildError:
             self._measured.plan = self._measured.plan_of({})
             raise

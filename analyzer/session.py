@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final
 
@@ -26,8 +25,8 @@ from collectors import torch_compat
 from collectors.capture import GraphLog
 from collectors.describe import describe_inputs, parameter_count, unwrapped
 from collectors.environment import read_environment
+from collectors.health import device_is_healthy
 from collectors.loading import load_workload
-from collectors.memory import device_is_healthy, peak_bytes, reset_peak
 from collectors.probe import Probe
 from collectors.profiler import profile_steps
 from collectors.reference import Results, reference_results, step_results
@@ -192,7 +191,6 @@ class Session:
         known = self._known_failure(tried)
         if known is not None:
             return Trial(outcome=known.outcome, reason=known.reason)
-        reset_peak(self._workload.device)
         try:
             with self._log.listening():
                 return self._measure(tried)
@@ -204,34 +202,39 @@ class Session:
         finally:
             self._backend.select({})
 
-    def verify(self, plan: Plan, trace: Path | None) -> Verification:
-        """Compile with the plan as production would, and measure it in turn with eager and torch.compile default."""
+    def verify(self, plan: Plan) -> Verification:
+        """Compile with the plan as production would, and measure it in turn with eager and torch.compile default.
+
+        The default is the one that the trials were held against: compiling it again would cost a large model minutes.
+        """
         self._announce(Event("recompiling with the plan"))
-        torch_compat.reset()
-        self._reset_log()
-        default = self._with_plan(replace(plan, choices=(), is_compiled=True))
+        default = self._compiled
+        self._backend.select({})
         planned = self._planned(plan, default)
-        # Both compilations keep their entries on the same frames, beside those a recompile may add.
+        # Both compilations keep their entries on the same frames, beside those that a recompile may add.
         with torch_compat.dynamo_limit(2), self._log.listening(), self._telling("a step under the plan"):
             first_ns = planned.timed()
             warmup = warm_up(planned, self._log)
             capture = self._log.capture(compile_ns=first_ns, first_call_ns=first_ns)
             accuracy = self._accuracy(planned)
-            peak = self._peak_of(planned)
             warm_up(default, self._log)
             warm_up(self._eager, self._log)
             eager_ns, default_ns, planned_ns = self._in_turn(default, planned, plan)
             timing = time_workload(planned, self._probe, warmup) if plan.is_compiled else None
-            if trace is not None:
-                self._announce(Event("recording a trace under the plan"))
-                profile_steps(planned, self._probe, trace)
+        self._verified = planned
         return Verification(
             eager=_way("eager", eager_ns),
             default=_way("default", default_ns),
-            planned=Way("plan", _outcome(accuracy), None, planned_ns, accuracy, peak),
+            planned=Way("plan", _outcome(accuracy), None, planned_ns, accuracy),
             capture=capture if plan.is_compiled else None,
             timing=timing,
         )
+
+    def profile_plan(self, path: Path) -> int:
+        """The profiled pass of what was verified last. On a GPU nothing may be timed in this process afterwards."""
+        self._announce(Event("recording a trace under the plan"))
+        with self._telling("a profiled step under the plan"), self._log.listening():
+            return profile_steps(self._verified, self._probe, path)
 
     def _require_compiled(self) -> None:
         reasons = self.failures()
@@ -305,7 +308,6 @@ class Session:
             region_against_ns=own_against,
             accuracy=accuracy,
             compile_ns=compile_ns,
-            peak_bytes=peak_bytes(self._workload.device),
         )
 
     def _region_ns(self, tried: Mapping[str, str]) -> tuple[int | None, int | None]:
@@ -343,11 +345,6 @@ class Session:
         ways = ((self._eager, nothing), (default, nothing), (planned, nothing))
         eager_ns, default_ns, planned_ns = sample_in_turn(ways, rounds)
         return eager_ns, default_ns, planned_ns
-
-    def _peak_of(self, stepper: Stepper) -> int | None:
-        reset_peak(self._workload.device)
-        stepper.timed()
-        return peak_bytes(self._workload.device)
 
     def _telling(self, doing: str) -> _Telling:
         return _Telling(doing, self._root or Path.cwd())
@@ -414,4 +411,4 @@ def _wrong_reason(accuracy: Accuracy) -> str:
 
 
 def _way(name: str, samples: Samples) -> Way:
-    return Way(name, TrialOutcome.MEASURED, None, samples, None, None)
+    return Way(name, TrialOutcome.MEASURED, None, samples, None)

@@ -97,8 +97,25 @@ def compile_graph(
     `inner`; Inductor's cache of compiled graphs, which holds nearly all of the time, stays on.
     """
     with torch._functorch.config.patch(enable_autograd_cache=False):
-        compiled: Any = compile_fx(copy.deepcopy(gm), inputs, inner_compile=inner, config_patches=dict(patches))
+        compiled: Any = compile_fx(_copied(gm), inputs, inner_compile=inner, config_patches=dict(patches))
     return compiled  # type: ignore[no-any-return]
+
+
+def _copied(gm: torch.fx.GraphModule) -> torch.fx.GraphModule:
+    """A copy that shares the parameters, and keeps what Dynamo wrote on the graph and its placeholders.
+
+    `copy.deepcopy` loses both: AOTAutograd then no longer knows which inputs are parameters, and a CUDA graph copies
+    every one of them at each replay (0.5 ms of a 2.4 ms step for three 8192 x 8192 layers on an H200).
+    """
+    graph = copy.deepcopy(gm.graph)
+    for ours, theirs in zip(graph.nodes, gm.graph.nodes, strict=True):
+        if hasattr(theirs, "_dynamo_source"):
+            ours._dynamo_source = theirs._dynamo_source
+    copied = torch.fx.GraphModule(gm, graph, class_name=type(gm).__name__)
+    copied.meta = dict(gm.meta)
+    if hasattr(gm, "_param_name_to_source"):
+        copied._param_name_to_source = gm._param_name_to_source
+    return copied
 
 
 def compile_inner(

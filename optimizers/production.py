@@ -11,6 +11,7 @@ import torch
 from analyzer.core.errors import UsageError
 from analyzer.core.plan import Plan
 from collectors import torch_compat
+from collectors.device_cpu import cpu_name
 from optimizers.backend import PlanBackend, candidate_of
 from optimizers.plan import RENEW, read_plan
 
@@ -32,15 +33,15 @@ def optimize(model: Callable[..., Any], plan: Plan | str | Path, *, strict: bool
 
 
 def _require_same_machine(plan: Plan) -> None:
-    device = torch.cuda.get_device_name() if torch.cuda.is_available() else "cpu"
-    # A plan made on a CPU says "cpu …", whatever the model of the CPU: its choices do not hang on that.
-    if (plan.device.startswith("cpu") and device != "cpu") or (
-        not plan.device.startswith("cpu") and plan.device != device
-    ):
-        raise UsageError(f"the plan was made on {plan.device}, this is {device}", hint=f"{RENEW}, or pass strict=False")
-    made, here = _release(plan.versions.torch), _release(torch.__version__)
-    if made != here:
-        raise UsageError(f"the plan was made with torch {made}, this is {here}", hint=f"{RENEW}, or pass strict=False")
+    here = [cpu_name()] + ([torch.cuda.get_device_name()] if torch.cuda.is_available() else [])
+    if plan.device not in here:
+        found = " and ".join(here)
+        raise UsageError(f"the plan was made on {plan.device}, this is {found}", hint=f"{RENEW}, or pass strict=False")
+    made, running = _release(plan.versions.torch), _release(torch.__version__)
+    if made != running:
+        raise UsageError(
+            f"the plan was made with torch {made}, this is {running}", hint=f"{RENEW}, or pass strict=False"
+        )
 
 
 def _require_known_candidates(plan: Plan) -> None:

@@ -42,7 +42,6 @@ class Way:
     reason: str | None
     step_ns: Samples | None
     accuracy: Accuracy | None
-    peak_bytes: int | None
 
 
 @dataclass(frozen=True, slots=True)
