@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, Final
@@ -14,7 +14,7 @@ from analyzer.assemble import assemble
 from analyzer.core.errors import INTERRUPTED, ExitCode, GraphboundError
 from analyzer.core.plan import Plan
 from analyzer.core.report import Report, Stage
-from analyzer.core.run import LostChildError
+from analyzer.core.run import Finished, LostChildError
 from analyzer.core.settings import Mode, RunSettings, WorkloadSpec
 from analyzer.core.trial import Change, TrialOutcome
 from analyzer.derive.compare import compare
@@ -36,15 +36,6 @@ LOAD_LIMIT_S: Final = 600.0
 
 STEP_LIMIT_S: Final = 600.0
 """Silence allowed while steps run: forty samples of 15 s."""
-
-
-@dataclass(frozen=True, slots=True)
-class Finished:
-    """`exit_code` is not OK when the run ended early; `report.partial` then says why."""
-
-    report: Report
-    exit_code: ExitCode | int
-    folder: Path | None
 
 
 def run(settings: RunSettings, progress: Progress) -> Finished:

@@ -20,7 +20,7 @@ class RunFolder:
 
     @staticmethod
     def create(name: str, out: str | None) -> RunFolder:
-        """`out`, or `runs/<name>-<time>/`. Raises UsageError, before anything is measured, where it cannot be written."""
+        """`out`, or `runs/NAME-TIME/`. Raises UsageError, before anything is measured, where it cannot be written."""
         safe = re.sub(r"[^A-Za-z0-9_.-]+", "-", name).strip("-.") or "model"
         path = Path(out) if out else Path("runs") / f"{safe}-{time.strftime('%Y%m%d-%H%M%S')}"
         try:

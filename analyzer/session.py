@@ -12,7 +12,7 @@ from typing import Any, Final
 
 from analyzer.core.device import Versions
 from analyzer.core.environment import Environment
-from analyzer.core.errors import GraphboundError, UserProgramError
+from analyzer.core.errors import UserProgramError
 from analyzer.core.graphs import Capture, GraphKey
 from analyzer.core.plan import FUSED, Plan
 from analyzer.core.report import WorkloadFacts
@@ -21,6 +21,7 @@ from analyzer.core.samples import Samples
 from analyzer.core.settings import Mode, WorkloadSpec
 from analyzer.core.timing import Timing
 from analyzer.core.trial import Accuracy, Trial, TrialOutcome
+from analyzer.session_ears import Announcer, Telling
 from collectors import torch_compat
 from collectors.capture import GraphLog
 from collectors.describe import describe_inputs, parameter_count, unwrapped
@@ -42,7 +43,6 @@ from collectors.timing import (
     turn_count,
     warm_up,
 )
-from collectors.user_errors import user_error
 from collectors.versions import versions
 from collectors.workload import Workload
 from optimizers.accuracy import Judge, are_equal
@@ -267,7 +267,7 @@ class Session:
     def _watch(self) -> Watch:
         device = self._workload.device
         extra = KERNEL_ROWS_ON_CPU if device == "cpu" else ()
-        return Watch(device, self._probe, _Announcer(self._announce, self._log), extra)
+        return Watch(device, self._probe, Announcer(self._announce, self._log), extra)
 
     def _stepper(self, backend: Any) -> Stepper:
         return Stepper(self._workload, torch_compat.compiled_model(self._workload.model, backend), self._state)
@@ -346,48 +346,8 @@ class Session:
         eager_ns, default_ns, planned_ns = sample_in_turn(ways, rounds)
         return eager_ns, default_ns, planned_ns
 
-    def _telling(self, doing: str) -> _Telling:
-        return _Telling(doing, self._root or Path.cwd())
-
-
-class _Telling:
-    """Turns whatever the user's program raises inside into one message about it."""
-
-    def __init__(self, doing: str, root: Path) -> None:
-        self._doing = doing
-        self._root = root
-
-    def __enter__(self) -> None:
-        return None
-
-    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
-        if isinstance(error, Exception) and not isinstance(error, GraphboundError):
-            raise user_error(error, root=self._root, doing=self._doing) from error
-        if isinstance(error, SystemExit):
-            raise UserProgramError(f"the model called sys.exit({error.code!r}) in {self._doing}") from error
-
-
-class _Announcer:
-    """Passes what the backend does on to the session's owner and into the log."""
-
-    def __init__(self, announce: Callable[[Event], None], log: GraphLog) -> None:
-        self._announce = announce
-        self._log = log
-
-    def compiling(self, key: GraphKey, candidate: Candidate) -> None:
-        self._log.compiling = key
-        self._announce(Event(f"compiling {candidate.title}", key, candidate.id))
-
-    def compiled(self, key: GraphKey, candidate: Candidate, dynamo: Any, aot: Any) -> None:
-        self._log.add_graph(key, dynamo, aot)
-
-    def refused(self, key: GraphKey, reasons: tuple[str, ...]) -> None:
-        for reason in reasons:
-            self._log.add_refusal(key, reason)
-
-    def finished(self, key: GraphKey, candidate: Candidate) -> None:
-        self._log.compiling = None
-        self._announce(Event(f"compiled {candidate.title}", key, candidate.id, is_over=True))
+    def _telling(self, doing: str) -> Telling:
+        return Telling(doing, self._root or Path.cwd())
 
 
 def _do_nothing() -> None:

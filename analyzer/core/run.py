@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from pathlib import Path
 
-from analyzer.core.errors import GraphboundError
+from analyzer.core.errors import ExitCode, GraphboundError
 from analyzer.core.graphs import Capture, GraphKey
+from analyzer.core.report import Report
 from analyzer.core.samples import Samples
 from analyzer.core.timing import Timing
 from analyzer.core.trial import Accuracy, TrialOutcome
@@ -70,3 +72,12 @@ class LostChildError(GraphboundError):
         super().__init__(message, hint=hint)
         self.event = event
         self.hung = hung
+
+
+@dataclass(frozen=True, slots=True)
+class Finished:
+    """The end of a run. `exit_code` is not OK when it ended early; `report.partial` then says why."""
+
+    report: Report
+    exit_code: ExitCode | int
+    folder: Path

@@ -18,8 +18,9 @@ import pytest
 from analyzer.cli import main
 from analyzer.commands.analyze import run_name
 from analyzer.commands.command_list import COMMANDS
-from analyzer.core.errors import InternalError, UserProgramError
+from analyzer.core.errors import INTERRUPTED, ExitCode, InternalError, UserProgramError
 from analyzer.core.report import Report
+from analyzer.core.run import Finished
 from analyzer.core.settings import Mode, RunSettings
 from analyzer.reporting.json import encode_report, write_report
 from tests.reports import a_report
@@ -33,10 +34,14 @@ def pipeline(monkeypatch: pytest.MonkeyPatch) -> Callable[[Run], None]:
 
     def install(run: Run) -> None:
         module = ModuleType("analyzer.pipeline")
-        module.run = run  # type: ignore[attr-defined]
+        module.run = lambda settings, progress: _finished(run(settings, progress))  # type: ignore[attr-defined]
         monkeypatch.setitem(sys.modules, "analyzer.pipeline", module)
 
     return install
+
+
+def _finished(report: Report) -> Finished:
+    return Finished(report, INTERRUPTED if report.partial else ExitCode.OK, Path("runs/x"))
 
 
 def _settings(pipeline: Callable[[Run], None], *words: str) -> RunSettings:

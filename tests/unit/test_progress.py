@@ -45,22 +45,22 @@ def test_no_time_left_is_claimed_before_a_step_is_done() -> None:
     assert position_line(position, NS_PER_S) == "[1.0 s] capture"
 
 
-def test_a_pipe_gets_a_line_a_stage_and_one_in_two_seconds() -> None:
+def test_a_pipe_gets_a_line_a_stage_and_one_in_ten_seconds() -> None:
     clock, out = _Clock(), io.StringIO()
     progress = PlainProgress(out, clock)
     progress.stage("trials")
     for done in range(1, 11):
-        clock.wait(0.5)
+        clock.wait(2.5)
         progress.step(done, 10, "cuda_graphs")
     progress.note("skipped one")
     progress.stage("compare")
     progress.close()
     assert out.getvalue().splitlines() == [
         "[0.0 s] trials",
-        "[2.0 s] trials 4/10, 3.0 s left: cuda_graphs",
-        "[4.0 s] trials 8/10, 1.0 s left: cuda_graphs",
+        "[10 s] trials 4/10, 15 s left: cuda_graphs",
+        "[20 s] trials 8/10, 5.0 s left: cuda_graphs",
         "note: skipped one",
-        "[5.0 s] compare",
+        "[25 s] compare",
     ]
 
 

@@ -1,0 +1,54 @@
+"""What a session hears and passes on: the user's exceptions as one message, the compiler's doings as events."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from analyzer.core.errors import GraphboundError, UserProgramError
+from analyzer.core.graphs import GraphKey
+from analyzer.core.run import Event
+from collectors.capture import GraphLog
+from collectors.user_errors import user_error
+from optimizers.candidates.base import Candidate
+
+
+class Telling:
+    """Turns whatever the user's program raises inside into one message about it."""
+
+    def __init__(self, doing: str, root: Path) -> None:
+        self._doing = doing
+        self._root = root
+
+    def __enter__(self) -> None:
+        return None
+
+    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
+        if isinstance(error, Exception) and not isinstance(error, GraphboundError):
+            raise user_error(error, root=self._root, doing=self._doing) from error
+        if isinstance(error, SystemExit):
+            raise UserProgramError(f"the model called sys.exit({error.code!r}) in {self._doing}") from error
+
+
+class Announcer:
+    """Passes what the backend does on to the session's owner and into the log."""
+
+    def __init__(self, announce: Callable[[Event], None], log: GraphLog) -> None:
+        self._announce = announce
+        self._log = log
+
+    def compiling(self, key: GraphKey, candidate: Candidate) -> None:
+        self._log.compiling = key
+        self._announce(Event(f"compiling {candidate.title}", key, candidate.id))
+
+    def compiled(self, key: GraphKey, candidate: Candidate, dynamo: Any, aot: Any) -> None:
+        self._log.add_graph(key, dynamo, aot)
+
+    def refused(self, key: GraphKey, reasons: tuple[str, ...]) -> None:
+        for reason in reasons:
+            self._log.add_refusal(key, reason)
+
+    def finished(self, key: GraphKey, candidate: Candidate) -> None:
+        self._log.compiling = None
+        self._announce(Event(f"compiled {candidate.title}", key, candidate.id, is_over=True))
