@@ -76,7 +76,8 @@ def _trace_notes(before: Diagnosis | None) -> tuple[str, ...]:
     if before is None:
         return ()
     regions = (note for judged in before.regions for note in judged.budget.notes)
-    return tuple(dict.fromkeys((*before.attribution.trace.notes, *before.attribution.notes, *regions)))
+    # What the reader left out of a trace of our own making (flow arrows, metadata) says nothing of the model.
+    return tuple(dict.fromkeys((*before.attribution.notes, *regions)))
 
 
 def _comparison(measured: Measured) -> Comparison | None:
@@ -252,6 +253,7 @@ def _joint(measured: Measured) -> tuple[PlanTrial, ...]:
             peak_bytes=joint.trial.peak_bytes,
             choices=tuple(f"{digest}={candidate}" for digest, candidate in sorted(joint.choices.items())),
             is_chosen=False,
+            against_ns=joint.trial.against,
         )
         for joint in measured.joint
     )

@@ -10,6 +10,7 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import statistics
 import subprocess
 import sys
 import time
@@ -117,9 +118,20 @@ def figures(report: dict[str, Any]) -> dict[str, Any]:
             for graph in report["graphs"]
             for candidate in graph["candidates"]
         ],
-        "plans": [{k: plan[k] for k in ("name", "outcome", "step_ns", "choices")} for plan in report["plans"]],
+        "plans": [
+            {"name": plan["name"], "outcome": plan["outcome"], "choices": plan["choices"], **spread(plan["step_ns"])}
+            for plan in report["plans"]
+        ],
         "stages": {stage["name"]: round(stage["ns"] / 1e9, 1) for stage in report["stages"]},
     }
+
+
+def spread(samples: dict[str, Any] | None) -> dict[str, Any]:
+    """Median and quartiles of a plan's steps."""
+    if samples is None:
+        return {}
+    low, middle, high = statistics.quantiles(samples["ns"], n=4)
+    return {"median_ns": round(middle), "quartiles_ns": [round(low), round(high)], "samples": len(samples["ns"])}
 
 
 if __name__ == "__main__":

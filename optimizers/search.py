@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import Final, Protocol
 
 from analyzer.core.plan import FUSED
+from analyzer.core.quantities import share
 from analyzer.core.samples import Samples, ratio_interval
 from analyzer.core.trial import Trial, TrialOutcome
 
@@ -129,7 +130,7 @@ def _no_room(target: Target, trials: Sequence[CandidateTrial]) -> str | None:
     left = min(steps, default=1.0) - (1 - target.starved_share)
     if left >= NEAR_FLOOR:
         return None
-    return f"it can only save the host's time, of which {max(left, 0.0):.0%} of a step is left"
+    return f"it can only save the host's time, of which {share(max(left, 0.0))} of a step is left"
 
 
 def _best_of(digest: str, trials: Sequence[CandidateTrial]) -> list[tuple[str, str]]:

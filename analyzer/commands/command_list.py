@@ -4,7 +4,13 @@ from __future__ import annotations
 
 from typing import Final
 
-from analyzer.commands import dashboard, demo, doctor, show
+from analyzer.commands import dashboard, demo, doctor, explain, show
 from analyzer.commands.command import Command
 
-COMMANDS: Final[tuple[Command, ...]] = (dashboard.COMMAND, show.COMMAND, demo.COMMAND, doctor.COMMAND)
+COMMANDS: Final[tuple[Command, ...]] = (
+    dashboard.COMMAND,
+    show.COMMAND,
+    explain.COMMAND,
+    demo.COMMAND,
+    doctor.COMMAND,
+)

@@ -111,7 +111,8 @@ class Attributed:
 @dataclass(frozen=True, slots=True)
 class PlanTrial:
     """One way to run the whole model: eager, torch.compile default, each global mode, the plan. `chosen` candidates
-    are named by graph in `choices` as `key=candidate`.
+    are named by graph in `choices` as `key=candidate`. `against_ns` are the default's steps taken in turn with these;
+    None where they are those of the trial named `default`.
     """
 
     name: str
@@ -122,6 +123,7 @@ class PlanTrial:
     peak_bytes: int | None
     choices: tuple[str, ...]
     is_chosen: bool
+    against_ns: Samples | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -102,6 +102,7 @@ def _plan_trial(trial: wire.WirePlanTrial) -> PlanTrial:
         peak_bytes=trial.peak_bytes,
         choices=trial.choices,
         is_chosen=trial.is_chosen,
+        against_ns=trial.against_ns,
     )
 
 

@@ -114,13 +114,15 @@ def plan_table(report: Report, width: int) -> list[RenderableType]:
         return []
     default = next((p for p in report.plans if p.name == _DEFAULT_PLAN), None)
     table = _table()
-    table.add_column("", width=width - 49, no_wrap=True)
-    for title, size in (("ms a step", 11), ("speed", 7), ("error", 12), ("memory", 15)):
+    has_memory = any(plan.peak_bytes is not None for plan in report.plans)
+    columns = (("ms a step", 11), ("speed", 7), ("error", 12), *((("memory", 15),) if has_memory else ()))
+    table.add_column("", width=width - sum(size + 1 for _, size in columns), no_wrap=True)
+    for title, size in columns:
         table.add_column(title, width=size, justify="right", no_wrap=True)
     failures: list[str] = []
     for plan in report.plans:
         name = f"{'*' if plan.is_chosen else ' '} {plain(plan.name, 60)}"
-        table.add_row(name, *_plan_cells(plan, default))
+        table.add_row(name, *_plan_cells(plan, default)[: len(columns)])
         if plan.reason is not None:
             failures.append(f"  {plain(plan.name, 60)}: {plan.outcome.value}, {plain(plan.reason, _REASON_LIMIT)}")
     head = Text.assemble(("The whole model", "bold"), ", * is what plan.json holds; speed is against torch.compile")
@@ -167,8 +169,9 @@ def _plan_cells(plan: PlanTrial, default: PlanTrial | None) -> tuple[str, str, s
         return plan.outcome.value, "", "", ""
     median, spread = plan.step_ns.median_ns, plan.step_ns.spread
     speed = ""
-    if default is not None and default.step_ns is not None and plan is not default and median:
-        speed = quantities.ratio(default.step_ns.median_ns / median)
+    against = plan.against_ns or (default.step_ns if default is not None else None)
+    if against is not None and plan is not default and median:
+        speed = quantities.ratio(against.median_ns / median)
     error = ""
     if plan.accuracy is not None:
         wrong = "" if plan.accuracy.is_right else "WRONG "

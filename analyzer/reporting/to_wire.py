@@ -104,6 +104,7 @@ def _plan_trial(trial: PlanTrial) -> wire.WirePlanTrial:
         peak_bytes=trial.peak_bytes,
         choices=trial.choices,
         is_chosen=trial.is_chosen,
+        against_ns=trial.against_ns,
     )
 
 

@@ -152,6 +152,7 @@ class WirePlanTrial(Struct, frozen=True):
     peak_bytes: int | None
     choices: tuple[str, ...]
     is_chosen: bool
+    against_ns: Samples | None = None
 
 
 class WireComparison(Struct, frozen=True):

@@ -1,0 +1,119 @@
+"""What the product recorded on an H200 is explained here, without a GPU, as it was there.
+
+The golden is `tests/golden/granite_h200`: a 16-layer bf16 Granite-like model at 1 x 128 tokens, torch 2.11, recorded by
+`analyze examples/granite_like.py` and shortened by `tests.golden.record`.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Final
+
+import pytest
+
+from analyzer.core.budget import Part
+from analyzer.core.graphs import GraphKey
+from analyzer.core.report import Report
+from analyzer.core.samples import Samples
+from analyzer.core.timing import RegionTiming, Timing
+from analyzer.core.verdict import Bound
+from analyzer.derive.predict import predict_cuda_graphs, predict_step
+from analyzer.diagnosis import Diagnosis, diagnose
+from analyzer.reporting.json import read_report
+
+GOLDEN: Final = Path(__file__).resolve().parents[1] / "golden" / "granite_h200"
+
+
+@pytest.fixture(scope="module")
+def report() -> Report:
+    return read_report(GOLDEN)
+
+
+@pytest.fixture(scope="module")
+def before(report: Report) -> Diagnosis:
+    return diagnose(
+        _timing(report, is_after=False), GOLDEN / "before.trace.json.gz", report.capture, report.device, None
+    )
+
+
+@pytest.fixture(scope="module")
+def after(report: Report, before: Diagnosis) -> Diagnosis:
+    timing = _timing(report, is_after=True)
+    return diagnose(timing, GOLDEN / "after.trace.json.gz", report.capture, report.device, None, reference=before)
+
+
+def test_every_kernel_is_linked_to_the_graph(before: Diagnosis, after: Diagnosis) -> None:
+    for diagnosis, kernels in ((before, 801), (after, 804)):
+        attributed = diagnosis.attribution.attributed
+        assert attributed.kernels == kernels
+        assert attributed.unlinked_kernels == 0
+        assert attributed.linked_share == 1.0
+
+
+def test_the_budget_is_the_one_the_machine_with_the_gpu_printed(report: Report, before: Diagnosis) -> None:
+    for graph in (*report.graphs, *report.eager_gaps):
+        judged = before.judged(graph.key)
+        assert judged is not None
+        budget, printed = judged.budget.budget, graph.budget
+        assert budget is not None
+        assert printed is not None
+        assert budget.elapsed_ns == printed.elapsed_ns
+        assert budget.ns(Part.STARVED) == printed.ns(Part.STARVED)
+        assert budget.ns(Part.MEMORY) == printed.ns(Part.MEMORY)
+
+
+def test_the_parts_add_up_to_the_step(report: Report, before: Diagnosis) -> None:
+    assert report.step_ns is not None
+    assert sum(part.ns for part in before.step.parts) == report.step_ns.median_ns
+
+
+def test_the_bound_shifts_from_the_host_to_the_kernels(report: Report, before: Diagnosis, after: Diagnosis) -> None:
+    key = report.graphs[0].key
+    first, second = before.judged(key), after.judged(key)
+    assert first is not None
+    assert second is not None
+    assert first.verdict.bound is Bound.CPU
+    assert second.verdict.bound is Bound.LATENCY
+
+
+def test_a_cuda_graph_takes_away_the_starved_time_and_leaves_the_kernels(before: Diagnosis, after: Diagnosis) -> None:
+    key = next(judged.region for judged in before.regions if isinstance(judged.region, GraphKey))
+    first, second = before.judged(key), after.judged(key)
+    assert first is not None
+    assert second is not None
+    assert first.budget.busy_ns == pytest.approx(second.budget.busy_ns, rel=0.02)
+    assert first.budget.budget is not None
+    assert second.budget.budget is not None
+    assert second.budget.budget.ns(Part.STARVED) < 0.1 * first.budget.budget.ns(Part.STARVED)
+
+
+def test_the_prediction_from_the_default_run_holds_to_fifteen_per_cent(report: Report, before: Diagnosis) -> None:
+    graph = report.graphs[0]
+    judged = before.judged(graph.key)
+    trial = next(c for c in graph.candidates if c.candidate == "cuda_graphs")
+    assert judged is not None
+    assert judged.budget.busy_ns is not None
+    assert judged.budget.kernels_per_step is not None
+    assert report.step_ns is not None
+    assert graph.before_ns is not None
+    region_ns = predict_cuda_graphs(judged.budget.busy_ns, judged.budget.kernels_per_step, report.device)
+    predicted_ns = predict_step(report.step_ns.median_ns, graph.before_ns, region_ns)
+    assert trial.measured_ns is not None
+    assert predicted_ns == pytest.approx(trial.measured_ns, rel=0.15)
+
+
+def test_nothing_in_the_golden_names_the_machine_that_recorded_it() -> None:
+    assert '"/' not in (GOLDEN / "report.json").read_text()
+
+
+def _timing(report: Report, *, is_after: bool) -> Timing:
+    """The clean pass as the report keeps it: medians of regions that add up to the step."""
+    regions = tuple(
+        RegionTiming(row.key, 1.0, Samples((ns,)), Samples((ns,)))
+        for row in (*report.graphs, *report.eager_gaps)
+        if (ns := row.after_ns if is_after else row.before_ns) is not None
+    )
+    assert report.step_ns is not None
+    assert report.comparison is not None
+    step = Samples((sum(r.elapsed_ns.median_ns for r in regions),)) if is_after else report.step_ns
+    return Timing(step, step, regions, report.warmup_ns, is_steady=True)
