@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Final
 
 from analyzer.core.run import LostChildError, Skip
@@ -34,11 +34,11 @@ class PipelineLab:
         self._needs_start = needs_fresh
         self._needs_judge = True
         self._skip: list[Skip] = []
-        self._built: tuple[tuple[str, ...], tuple[str, ...]] = ((), ())
+        self._wanted: dict[str, tuple[str, ...]] = {}
         self._restarts = 0
 
-    def prepare(self, candidates: Sequence[str], digests: Sequence[str]) -> None:
-        self._built = (tuple(candidates), tuple(digests))
+    def prepare(self, wanted: Mapping[str, Sequence[str]]) -> None:
+        self._wanted = {digest: tuple(candidates) for digest, candidates in wanted.items()}
         self._build()
 
     def measure(self, choices: Choices) -> Trial:
@@ -75,7 +75,7 @@ class PipelineLab:
         while True:
             try:
                 self._start_if_needed()
-                self._driver.call("build", *self._built, limit_s=self._timeout_s)
+                self._driver.call("build", self._wanted, limit_s=self._timeout_s)
                 return
             except LostChildError as lost:
                 event = lost.event

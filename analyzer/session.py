@@ -6,7 +6,7 @@ Runs in the child process of the command, or in the caller's own in a notebook. 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
 
@@ -130,7 +130,7 @@ class Session:
     def capture(self) -> Capture:
         """Compile with torch's defaults and run to steady state. Raises UserProgramError where torch.compile fails."""
         self._announce(Event("compiling with torch.compile's defaults"))
-        self._compile((candidate_of(FUSED),))
+        self._compile({})
         with self._telling("the first compiled step"), self._log.listening():
             first_ns = self._compiled.timed()
             self._announce(Event("warming up"))
@@ -172,10 +172,10 @@ class Session:
         self._judge = Judge(kind, wide, eager, other if is_random else None, is_random)
         self._state.restore()
 
-    def build(self, candidates: tuple[str, ...], only: tuple[str, ...]) -> Capture:
-        """Compile every candidate for the graphs of the digests in `only`, the default for all others."""
+    def build(self, wanted: Mapping[str, Sequence[str]]) -> Capture:
+        """Compile the default for every graph, and for those named by digest these candidates beside it."""
         self._announce(Event("compiling the candidates"))
-        self._compile(tuple(candidate_of(c) for c in candidates), only=only)
+        self._compile({digest: tuple(candidate_of(c) for c in names) for digest, names in wanted.items()})
         with self._telling("the first step of the candidates"), self._log.listening():
             first_ns = self._compiled.timed()
             warm_up(self._compiled, self._log)
@@ -248,10 +248,10 @@ class Session:
         self._probe = Probe(self._workload.device)
         self._log = GraphLog(root=self._root, running=lambda: self._probe.current)
 
-    def _compile(self, candidates: tuple[Candidate, ...], only: tuple[str, ...] | None = None) -> None:
+    def _compile(self, wanted: Mapping[str, Sequence[Candidate]]) -> None:
         torch_compat.reset()
         self._reset_log()
-        self._backend = SwitchBackend(candidates, self._watch(), self._skip, only)
+        self._backend = SwitchBackend(wanted, self._watch(), self._skip)
         self._compiled = self._stepper(self._backend)
         self._state.restore()
 

@@ -45,6 +45,10 @@ class Announcer:
     def compiled(self, key: GraphKey, candidate: Candidate, dynamo: Any, aot: Any) -> None:
         self._log.add_graph(key, dynamo, aot)
 
+    def counted(self, key: GraphKey, candidate: Candidate, traffic_bytes: int | None) -> None:
+        if traffic_bytes is not None:
+            self._log.add_traffic(key, traffic_bytes)
+
     def refused(self, key: GraphKey, reasons: tuple[str, ...]) -> None:
         for reason in reasons:
             self._log.add_refusal(key, reason)

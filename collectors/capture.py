@@ -81,6 +81,12 @@ class GraphLog:
             dtype=dtype,
         )
 
+    def add_traffic(self, key: GraphKey, traffic_bytes: int) -> None:
+        """What Inductor counted for `key`; the first count stands, which is the default's."""
+        known = self._graphs.get(key)
+        if known is not None and known.bytes is None:
+            self._graphs[key] = replace(known, bytes=traffic_bytes)
+
     def add_skip(self, key: GraphKey | None, reason: str) -> None:
         where = self._graphs[key].where if key in self._graphs else None
         self._skips.append(CudaGraphSkip(key, where, reason))

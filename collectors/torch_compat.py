@@ -14,6 +14,7 @@ import torch._functorch.config
 import torch._inductor.config
 from torch._guards import CompileContext
 from torch._inductor.compile_fx import compile_fx, compile_fx_inner, get_cpp_wrapper_config
+from torch._inductor.graph import GraphLowering
 from torch._ops import OpOverload, OpOverloadPacket
 from torch.utils._python_dispatch import TorchDispatchMode
 
@@ -122,8 +123,44 @@ def compile_inner(
     gm: torch.fx.GraphModule, inputs: Sequence[Any], patches: ConfigPatches, kwargs: Mapping[str, Any]
 ) -> Any:
     """Inductor's own compilation of one AOT graph. Returns torch's `OutputCode`."""
-    with torch._inductor.config.patch(dict(patches)):
+    with torch._inductor.config.patch(dict(patches)), _counting_traffic():
         return compile_fx_inner(gm, inputs, **kwargs)
+
+
+def traffic_bytes(output_code: Any) -> int | None:
+    """Bytes that the kernels of a compiled graph read and write at least, by Inductor's own count of its buffers.
+
+    None where it was compiled, and kept in the cache, before anybody counted.
+    """
+    counted = getattr(getattr(output_code, "metrics_deltas", None), "num_bytes_accessed", None)
+    return int(counted) if counted else None
+
+
+@contextlib.contextmanager
+def _counting_traffic() -> Iterator[None]:
+    """Have Inductor count the traffic of what it compiles, which it does only while its metrics log is on.
+
+    Its own `count_bytes` also estimates run times, and that raises for nodes without an output: what cannot be
+    counted must not fail the compilation.
+    """
+    logger = logging.getLogger("torch._inductor.compile_fx.__inductor_metrics")
+    level, propagate, count = logger.level, logger.propagate, GraphLowering.count_bytes
+    logger.setLevel(logging.INFO)
+    logger.propagate = False
+    GraphLowering.count_bytes = _count_bytes  # type: ignore[method-assign,assignment]
+    try:
+        yield
+    finally:
+        GraphLowering.count_bytes = count  # type: ignore[method-assign]
+        logger.setLevel(level)
+        logger.propagate = propagate
+
+
+def _count_bytes(graph: Any) -> tuple[int, list[Any], list[Any]]:
+    try:
+        return sum(int(node.get_read_write_buffers_sizes()) for node in graph.scheduler.nodes), [], []
+    except Exception:  # whatever a node's size trips over, the graph goes on without a count
+        return 0, [], []
 
 
 def cpp_wrapper_patches(patches: ConfigPatches) -> dict[str, object]:

@@ -26,6 +26,7 @@ class Observer(Protocol):
 
     def compiling(self, key: GraphKey, candidate: Candidate) -> None: ...
     def compiled(self, key: GraphKey, candidate: Candidate, dynamo: GraphModule, aot: GraphModule | None) -> None: ...
+    def counted(self, key: GraphKey, candidate: Candidate, traffic_bytes: int | None) -> None: ...
     def refused(self, key: GraphKey, reasons: tuple[str, ...]) -> None: ...
     def finished(self, key: GraphKey, candidate: Candidate) -> None: ...
 
@@ -113,6 +114,7 @@ class WatchedCompile:
     def after(self, direction: Direction, output_code: Any) -> None:
         key = GraphKey(self.key.digest, direction)
         reasons = torch_compat.cuda_graph_refusals(output_code) if self._candidate.uses_cuda_graphs else ()
+        self._watch.observer.counted(key, self._candidate, torch_compat.traffic_bytes(output_code))
         if reasons:
             self._watch.observer.refused(key, reasons)
         if direction is Direction.BACKWARD:
@@ -136,29 +138,21 @@ class _Unwatched:
 class SwitchBackend:
     """Compiles each graph under several candidates in one capture, and switches between them without compiling.
 
-    Trials can so be taken in turn, and Dynamo traces the model once, not once a candidate. `skip` names
-    (digest, candidate) pairs that must not be tried again, with what they did; `only` are the digests that get all
-    candidates (None: every graph), the others get the first alone.
+    Trials can so be taken in turn, and Dynamo traces the model once, not once a candidate. Every graph gets the
+    baseline, and those named in `wanted` (by digest) these candidates beside it. `skip` names (digest, candidate)
+    pairs that must not be tried again, with what they did.
     """
 
-    def __init__(
-        self,
-        candidates: Sequence[Candidate],
-        watch: Watch,
-        skip: Skips | None = None,
-        only: Sequence[str] | None = None,
-    ) -> None:
+    def __init__(self, wanted: Mapping[str, Sequence[Candidate]], watch: Watch, skip: Skips | None = None) -> None:
         self.graphs: list[SwitchedGraph] = []
-        self._candidates = tuple(candidates)
+        self._wanted = dict(wanted)
         self._watch = watch
         self._skip = dict(skip or {})
-        self._only = None if only is None else frozenset(only)
         self._selected: dict[str, str] = {}
 
     def __call__(self, gm: GraphModule, inputs: Sequence[Any], **_: Any) -> Callable[..., Any]:
         graph = SwitchedGraph(graph_digest(gm, inputs), _direction(inputs))
-        wanted = self._only is None or graph.digest in self._only
-        for candidate in self._candidates if wanted else self._candidates[:1]:
+        for candidate in (FUSED, *(c for c in self._wanted.get(graph.digest, ()) if c is not FUSED)):
             self._add(graph, candidate, gm, inputs)
         if not graph.variants:
             # Nothing compiled: the graph runs as captured, and its failures say why.

@@ -9,7 +9,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final, Protocol
 
-from analyzer.core.plan import FUSED
 from analyzer.core.quantities import share
 from analyzer.core.samples import Samples, ratio_interval
 from analyzer.core.trial import Trial, TrialOutcome
@@ -30,8 +29,8 @@ Choices = Mapping[str, str]
 class Lab(Protocol):
     """Where trials are made."""
 
-    def prepare(self, candidates: Sequence[str], digests: Sequence[str]) -> None:
-        """Compile these candidates for these graphs, beside the default for all."""
+    def prepare(self, wanted: Mapping[str, Sequence[str]]) -> None:
+        """Compile these candidates for these graphs (by digest), beside the default for all."""
 
     def measure(self, choices: Choices) -> Trial:
         """One step with these candidates by digest and the default for all other graphs. Raises nothing of theirs."""
@@ -98,12 +97,13 @@ def search(targets: Sequence[Target], stages: Sequence[Sequence[str]], lab: Lab)
     tried = worth_trying(targets)
     total = len(tried) * sum(len(stage) for stage in stages)
     trials: list[CandidateTrial] = []
+    wanted: dict[str, list[str]] = {target.digest: [] for target in tried}
     for number, stage in enumerate(stages):
         skipped = {t.digest: reason for t in tried if number and (reason := _no_room(t, trials))}
-        wanted = [target for target in tried if target.digest not in skipped]
-        if wanted:
-            earlier = [candidate for before in stages[:number] for candidate in before]
-            lab.prepare((FUSED, *earlier, *stage), tuple(target.digest for target in tried))
+        if len(skipped) < len(tried):
+            for target in tried:
+                wanted[target.digest] += [] if target.digest in skipped else stage
+            lab.prepare(wanted)
         for target in tried:
             for candidate in stage:
                 reason = skipped.get(target.digest)
