@@ -73,7 +73,10 @@ _NO_REGION: Final = -1
 
 def view_median_step(trace: Trace, max_bars: int = MAX_BARS) -> StepView | None:
     """The step of median length among those with device rows; None where the trace marks no step."""
-    attribution, timeline = attribute(trace), cut(trace)
+    attribution = attribute(trace)
+    # Its rows are counted in its own trace, from which what the recorder itself did is left out.
+    trace = attribution.trace
+    timeline = cut(trace)
     if not attribution.recorded_steps:
         return None
     step = _median_step(timeline, attribution.recorded_steps)
