@@ -10,6 +10,7 @@ from analyzer.core.plan import FUSED
 from analyzer.core.report import CandidateReport, GapReport, GraphReport, PlanTrial, Report, WorkloadFacts
 from analyzer.core.run import Way
 from analyzer.core.samples import Samples
+from analyzer.core.timing import Timing
 from analyzer.core.trial import Comparison, TrialOutcome
 from analyzer.core.verdict import Bound, Verdict
 from analyzer.derive.compare import compare
@@ -23,6 +24,7 @@ from optimizers.search import CandidateTrial
 UNKNOWN_VERSIONS: Final = Versions(graphbound="unknown", python="unknown", torch="unknown")
 UNMEASURED_DEVICE: Final = Device(kind="unknown", name="unknown", source=Source.MEASURED)
 NOT_TIMED: Final = "the run ended before it was timed"
+NOT_CALLED: Final = "no step in steady state calls it: it was compiled for an earlier step, and replaced or given up"
 
 
 def assemble(measured: Measured, *, target: str, next_command: str) -> Report:
@@ -53,7 +55,7 @@ def assemble(measured: Measured, *, target: str, next_command: str) -> Report:
         profiler_slowdown=_slowdown(measured),
         warmup_ns=measured.timing.warmup_ns if measured.timing else (),
         stages=tuple(measured.stages),
-        notes=(*measured.notes, *_trace_notes(before)),
+        notes=(*_crowd_notes(measured.timing), *measured.notes, *_trace_notes(before)),
         partial=measured.partial,
         next_command=next_command,
     )
@@ -70,6 +72,17 @@ def _slowdown(measured: Measured) -> float | None:
     if measured.profiled_step_ns is None or measured.timing is None:
         return None
     return measured.profiled_step_ns / max(measured.timing.step_ns.median_ns, 1)
+
+
+def _crowd_notes(timing: Timing | None) -> tuple[str, ...]:
+    crowd = timing.crowd if timing is not None else None
+    if crowd is None or not crowd.is_crowded:
+        return ()
+    busy = f"{crowd.other_cores:.1f} of {crowd.cores} cores"
+    return (
+        f"other programs kept {busy} busy while this was timed: its times are too long, and its verdicts may be "
+        "theirs; measure again on an idle machine",
+    )
 
 
 def _trace_notes(before: Diagnosis | None) -> tuple[str, ...]:
@@ -121,7 +134,7 @@ def _graph(graph: Graph, measured: Measured) -> GraphReport:
         op_count=graph.op_count,
         kernels_per_step=before.budget.kernels_per_step if before else None,
         ended_by=graph.ended_by,
-        verdict=_verdict(before),
+        verdict=_verdict(before, measured),
         budget=before.budget.budget if before else None,
         busy_ns=before.budget.busy_ns if before else None,
         candidates=_candidates(graph, measured),
@@ -138,10 +151,10 @@ def _calls(graph: Graph, measured: Measured) -> float:
     return next((r.calls_per_step for r in regions if r.region == graph.key), 0.0)
 
 
-def _verdict(judged: Judged | None) -> Verdict:
+def _verdict(judged: Judged | None, measured: Measured) -> Verdict:
     if judged is not None:
         return judged.verdict
-    return Verdict(Bound.UNDECIDED, None, (), missing=NOT_TIMED)
+    return Verdict(Bound.UNDECIDED, None, (), missing=NOT_TIMED if measured.before is None else NOT_CALLED)
 
 
 def _elapsed(judged: Judged | None) -> int | None:
@@ -222,9 +235,9 @@ def _eager_alone(eager_ns: Samples) -> PlanTrial:
 
 
 def _default_alone(measured: Measured) -> tuple[PlanTrial, ...]:
-    if measured.timing is None:
+    step_ns = measured.default_ns
+    if step_ns is None:
         return ()
-    step_ns = measured.timing.step_ns
     return (PlanTrial(DEFAULT_PLAN, TrialOutcome.MEASURED, None, step_ns, None, None, (), is_chosen=False),)
 
 

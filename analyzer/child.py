@@ -6,6 +6,8 @@ The parent's side starts it, asks it for one thing at a time and notices when it
 from __future__ import annotations
 
 import contextlib
+import ctypes
+import faulthandler
 import os
 import signal
 import subprocess
@@ -22,10 +24,13 @@ from typing import Any, Final
 from analyzer.core.errors import GraphboundError, InternalError, UserProgramError
 from analyzer.core.run import Event, LostChildError, PoisonedDeviceError, Skip
 from analyzer.core.settings import WorkloadSpec
+from analyzer.last_words import last_words
 
 POLL_S: Final = 0.1
 KILL_GRACE_S: Final = 2.0
-LOG_TAIL_LINES: Final = 3
+PR_SET_PDEATHSIG: Final = 1
+"""linux/prctl.h"""
+
 ROOT: Final = Path(__file__).resolve().parents[1]
 
 
@@ -81,8 +86,11 @@ class Child:
         theirs.close()
         self._pipe = ours
 
-    def call(self, method: str, *arguments: Any, limit_s: float | None = None) -> Any:
-        """The session's answer. `limit_s` is the longest silence: every event starts it anew.
+    def call(
+        self, method: str, *arguments: Any, limit_s: float | None = None, compile_limit_s: float | None = None
+    ) -> Any:
+        """The session's answer. `limit_s` is the longest silence: every event starts it anew. `compile_limit_s`
+        stands for it while one candidate compiles.
 
         Raises what the session raised (GraphboundError), or LostChildError when the process died or was silent for
         too long; it is gone then.
@@ -93,7 +101,9 @@ class Child:
         try:
             self._pipe.send(_Request(method, arguments))
             while True:
-                message = self._receive(limit_s, last)
+                is_compiling = last is not None and last.key is not None and not last.is_over
+                has_own_limit = is_compiling and compile_limit_s is not None
+                message = self._receive(compile_limit_s if has_own_limit else limit_s, last)
                 match message:
                     case Event():
                         last = message
@@ -111,12 +121,16 @@ class Child:
         assert self._pipe is not None
         deadline = None if limit_s is None else time.monotonic() + limit_s
         while not self._pipe.poll(POLL_S):
+            if self._is_dead() and not self._pipe.poll():
+                raise EOFError  # what it started may live on and hold its end of the pipe
             self._on_event(None)
             if deadline is not None and time.monotonic() > deadline:
                 self.close()
-                doing = last.doing if last else "starting"
-                raise LostChildError(f"no answer for {limit_s:.0f} s while {doing}", event=last, hung=True)
+                raise LostChildError(f"no answer for {limit_s:.0f} s {_moment(last)}", event=last, hung=True)
         return self._pipe.recv()
+
+    def _is_dead(self) -> bool:
+        return self._process is not None and self._process.poll() is not None
 
     def _lost(self, last: Event | None) -> LostChildError:
         code = self._process.wait() if self._process else None
@@ -126,15 +140,15 @@ class Child:
         )
         said = self._last_words()
         return LostChildError(
-            f"the process that runs the model {how} while {last.doing if last else 'starting'}",
+            f"the process that runs the model {how} {_moment(last)}",
             hint=f"its last words: {said}" if said else None,
             event=last,
         )
 
     def _last_words(self) -> str:
         with contextlib.suppress(OSError):
-            lines = [line.strip() for line in self._log.read_text(errors="replace").splitlines() if line.strip()]
-            return " | ".join(lines[-LOG_TAIL_LINES:])[:400]
+            target = Path(self._spec.target).resolve()
+            return last_words(self._log.read_text(errors="replace"), target.parent if target.exists() else None)
         return ""
 
     def close(self) -> None:
@@ -145,6 +159,12 @@ class Child:
         if self._process is not None:
             _end(self._process)
             self._process = None
+
+
+def _moment(last: Event | None) -> str:
+    if last is None:
+        return "while starting"
+    return f"after it had {last.doing}" if last.is_over else f"while {last.doing}"
 
 
 def _end(process: subprocess.Popen[bytes]) -> None:
@@ -160,7 +180,10 @@ def _end(process: subprocess.Popen[bytes]) -> None:
 
 def main(fd: int) -> None:
     """The child's side: answer requests until the parent is gone."""
-    threading.Thread(target=_leave_with_parent, args=(os.getppid(),), daemon=True).start()
+    parent = os.getppid()
+    _die_with_parent()
+    threading.Thread(target=_leave_with_parent, args=(parent,), daemon=True).start()
+    faulthandler.enable()  # a crash then names the user's line in the log
     pipe: Connection[Any, Any] = Connection(fd)
     session: Any = None
     while True:
@@ -193,7 +216,16 @@ def main(fd: int) -> None:
             pipe.send(_Refusal(InternalError(f"{type(error).__name__} in {request.method}: {error}")))
         except SystemExit as error:
             pipe.send(_Refusal(UserProgramError(f"the program called sys.exit({error.code!r})")))
+        except KeyboardInterrupt:
+            # Ctrl-C goes to the parent; here the program raised it itself.
+            pipe.send(_Refusal(UserProgramError("the program raised KeyboardInterrupt")))
     os._exit(0)  # not sys.exit: a user's threads or a broken device must not keep the process alive
+
+
+def _die_with_parent() -> None:
+    """Where the kernel offers it: our own thread cannot run while the model hangs in C and keeps the GIL."""
+    if sys.platform == "linux":
+        ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
 
 
 def _leave_with_parent(parent: int) -> None:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import argparse
+import contextlib
+import errno
 import os
 import sys
 import tempfile
@@ -13,10 +15,12 @@ from typing import Final
 from analyzer.commands import analyze
 from analyzer.commands.command import Command, CommandParser
 from analyzer.commands.command_list import COMMANDS
-from analyzer.core.errors import INTERRUPTED, ExitCode, GraphboundError, UsageError
+from analyzer.core.errors import ExitCode, GraphboundError, UsageError
+from analyzer.interrupts import exit_code_of, what_ended
 from analyzer.reporting.plain_text import plain_lines
 
 PROGRAM: Final = "analyze"
+_FULL: Final = (errno.ENOSPC, errno.EDQUOT)
 DEBUG_VARIABLE: Final = "GRAPHBOUND_DEBUG"
 """Set to 1, it shows the traceback of every error."""
 
@@ -29,9 +33,11 @@ def main(argv: Sequence[str] | None = None) -> int:
         return _report_error(error)
     except BrokenPipeError:
         return _leave_closed_pipe()
-    except KeyboardInterrupt:
-        print("interrupted", file=sys.stderr)
-        return INTERRUPTED
+    except OSError as error:
+        return _report_full_disk(error) if error.errno in _FULL else _report_fault(error)
+    except KeyboardInterrupt as ended:
+        _say(what_ended(ended))
+        return exit_code_of(ended)
     except Exception as error:
         return _report_fault(error)
 
@@ -120,12 +126,27 @@ def _where_to_report(error: Exception) -> str:
 
 
 def _leave_closed_pipe() -> int:
-    # The reader (`| head`) has what it wanted. Python would complain once more when it flushes at exit.
-    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    # The reader (`| head`) has what it wanted.
+    _drop_stdout()
     return int(ExitCode.OK)
 
 
+def _report_full_disk(error: OSError) -> int:
+    where = error.filename or "the output"
+    _say(f"error: cannot write {where}: {error.strerror}")
+    _drop_stdout()
+    return int(ExitCode.USAGE)
+
+
+def _drop_stdout() -> None:
+    """What is still buffered cannot be written: Python would complain once more when it flushes at exit."""
+    with contextlib.suppress(OSError, AttributeError):  # no stdout, or one that is no file
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
 def _say(text: str) -> None:
+    if sys.stderr is None:  # closed by whoever started us
+        return
     encoding = sys.stderr.encoding or "utf-8"
     print(plain_lines(text).encode(encoding, errors="replace").decode(encoding), file=sys.stderr)
 

@@ -21,7 +21,9 @@ class Driver(Protocol):
     is_isolated: bool
 
     def start(self, skip: tuple[Skip, ...], limit_s: float | None) -> None: ...
-    def call(self, method: str, *arguments: Any, limit_s: float | None = None) -> Any: ...
+    def call(
+        self, method: str, *arguments: Any, limit_s: float | None = None, compile_limit_s: float | None = None
+    ) -> Any: ...
     def measure_device(self, kind: str, limit_s: float | None) -> Device: ...
     def close(self) -> None: ...
 
@@ -38,8 +40,10 @@ class ChildDriver:
     def start(self, skip: tuple[Skip, ...], limit_s: float | None) -> None:
         self._child.start(skip, limit_s)
 
-    def call(self, method: str, *arguments: Any, limit_s: float | None = None) -> Any:
-        return self._child.call(method, *arguments, limit_s=limit_s)
+    def call(
+        self, method: str, *arguments: Any, limit_s: float | None = None, compile_limit_s: float | None = None
+    ) -> Any:
+        return self._child.call(method, *arguments, limit_s=limit_s, compile_limit_s=compile_limit_s)
 
     def measure_device(self, kind: str, limit_s: float | None) -> Device:
         """In a process of its own: measuring uses the profiler, after which every launch of a process is slower."""
@@ -70,7 +74,9 @@ class LocalDriver:
 
         self._session = Session(self._workload, self._on_event, skip)
 
-    def call(self, method: str, *arguments: Any, limit_s: float | None = None) -> Any:
+    def call(
+        self, method: str, *arguments: Any, limit_s: float | None = None, compile_limit_s: float | None = None
+    ) -> Any:
         return getattr(self._session, method)(*arguments)
 
     def measure_device(self, kind: str, limit_s: float | None) -> Device:

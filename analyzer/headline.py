@@ -5,10 +5,12 @@ from __future__ import annotations
 from typing import Final, assert_never
 
 from analyzer.core.budget import Budget, Part
+from analyzer.core.graphs import GraphKey
 from analyzer.core.quantities import durations, ratio_with_interval, share
 from analyzer.core.trial import Change, Comparison
 from analyzer.measured import Measured
 
+NO_GRAPH_RUNS: Final = "No compiled graph runs any more: torch gave up on those it captured, and the model runs eager"
 NO_GRAPH: Final = "Dynamo captured no graph: torch.compile changes nothing here, the whole model runs eager"
 
 _BOUND_BY: Final = {
@@ -17,6 +19,12 @@ _BOUND_BY: Final = {
     Part.MEMORY: "memory-bound: moving data takes",
     Part.LATENCY: "latency-bound: small kernels take",
 }
+_UNBOUND: Final = {
+    Part.UNKNOWN_KERNELS: "undecided: kernels that no roof could be named for take",
+    Part.COPIES: "undecided: copies between memories take",
+    Part.SYNC: "undecided: waiting for an idle device takes",
+    Part.OTHER: "undecided: no part could be named for",
+}
 _STARVED_ON_CPU: Final = "CPU-bound: the framework's own work takes"
 
 
@@ -24,6 +32,8 @@ def headline(measured: Measured, comparison: Comparison | None) -> str:
     """What bounds the step, then what was done about it; honest where either is missing."""
     if measured.capture is not None and not measured.capture.graphs:
         return NO_GRAPH
+    if measured.timing is not None and not any(isinstance(r.region, GraphKey) for r in measured.timing.regions):
+        return NO_GRAPH_RUNS
     bound = _bound(measured)
     if comparison is None:
         return bound
@@ -34,9 +44,9 @@ def _bound(measured: Measured) -> str:
     if measured.before is None:
         return "No verdict: the run ended before the model was timed and profiled"
     step = measured.before.step
-    part = max(_BOUND_BY, key=step.ns)
-    if step.share(part) == 0:
-        return "Undecided: no part of the step could be explained"
+    part = max(Part, key=step.ns)
+    if part in _UNBOUND:
+        return f"{_capital(_UNBOUND[part])} {share(step.share(part))} of a step"
     is_host = measured.before.attribution.is_host
     words = _STARVED_ON_CPU if part is Part.STARVED and is_host else _BOUND_BY[part]
     return f"{_capital(words)} {share(step.share(part))} of a step{_second(step, part)}"

@@ -75,7 +75,7 @@ class PipelineLab:
         while True:
             try:
                 self._start_if_needed()
-                self._driver.call("build", self._wanted, limit_s=self._timeout_s)
+                self._driver.call("build", self._wanted, limit_s=TRIAL_LIMIT_S, compile_limit_s=self._timeout_s)
                 return
             except LostChildError as lost:
                 event = lost.event

@@ -20,7 +20,7 @@ from optimizers.search import CandidateTrial, Found, JointTrial
 @dataclass(slots=True)
 class Measured:
     """None and empty: not measured, or not yet. `trials` and `joint` are kept as they come, so that an interrupted
-    search loses none.
+    search loses none. `default_ns` was taken in turn with `eager_ns`, and is None until then.
     """
 
     facts: WorkloadFacts | None = None
@@ -28,6 +28,7 @@ class Measured:
     environment: Environment | None = None
     device: Device | None = None
     eager_ns: Samples | None = None
+    default_ns: Samples | None = None
     capture: Capture | None = None
     timing: Timing | None = None
     profiled_step_ns: int | None = None

@@ -2,30 +2,33 @@
 
 from __future__ import annotations
 
+import sys
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, redirect_stdout, suppress
 from dataclasses import replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, Final
 
 from analyzer.assemble import assemble
-from analyzer.core.errors import INTERRUPTED, ExitCode, GraphboundError
+from analyzer.core.errors import ExitCode, GraphboundError
 from analyzer.core.plan import Plan
 from analyzer.core.report import Report, Stage
-from analyzer.core.run import Finished, LostChildError
+from analyzer.core.run import Finished
 from analyzer.core.settings import Mode, RunSettings, WorkloadSpec
 from analyzer.core.trial import Change, TrialOutcome
 from analyzer.derive.compare import compare
 from analyzer.diagnosis import diagnose
 from analyzer.driver import ChildDriver, Driver, LocalDriver
+from analyzer.interrupts import exit_code_of, undisturbed, what_ended
 from analyzer.lab import PipelineLab
 from analyzer.measured import Measured
 from analyzer.narrator import Narrator
 from analyzer.progress import Progress, SilentProgress
 from analyzer.run_folder import RunFolder
-from analyzer.targets import predictions, stages_for, targets_of
+from analyzer.targets import predictions, require_candidates, stages_for, targets_of
+from collectors.model_file import is_path, require_model_file
 from optimizers.search import search
 
 DEFAULT_PATIENCE: Final = 5.0
@@ -33,6 +36,8 @@ DEFAULT_PATIENCE: Final = 5.0
 
 LOAD_LIMIT_S: Final = 600.0
 """Loading a model of tens of GB from a slow disk; past it the user is told rather than left waiting."""
+
+NOT_VERIFIED: Final = "not verified"
 
 STEP_LIMIT_S: Final = 600.0
 """Silence allowed while steps run: forty samples of 15 s."""
@@ -44,18 +49,21 @@ def run(settings: RunSettings, progress: Progress) -> Finished:
     Raises GraphboundError where nothing was measured: no such file, a model that does not load or run. Later
     failures, and Ctrl-C, give a partial report of what was.
     """
+    require_candidates(settings.candidates)
+    if is_path(settings.workload.target):
+        require_model_file(Path(settings.workload.target))
     folder = RunFolder.create(_name_of(settings.workload.target), settings.out)
     folder.clear()
 
     told = Narrator(progress)
-    driver: Driver
     if settings.isolate:
-        driver = ChildDriver(settings.workload, folder.program_log, told.hear)
-    else:
-        from collectors.loading import load_workload  # imports torch, and the user's code with it
+        return _Run(settings, folder, ChildDriver(settings.workload, folder.program_log, told.hear), told).finish()
+    from collectors.loading import load_workload  # imports torch, and the user's code with it
 
+    # What the program prints must not stand between us and whoever reads the report.
+    with redirect_stdout(sys.stderr):
         driver = LocalDriver(load_workload(settings.workload), told.hear)
-    return _Run(settings, folder, driver, told).finish()
+        return _Run(settings, folder, driver, told).finish()
 
 
 def analyze_in_process(
@@ -74,19 +82,27 @@ def analyze_in_process(
     `analyzer.Workload` and `inputs` None. Without `out` the run folder is a temporary one and is removed. A candidate
     that crashes takes this process with it: the command isolates each, this does not. Raises GraphboundError.
     """
-    from collectors.workload import Workload  # imports torch, which the caller has
+    from collectors.as_found import left_as_found  # imports torch, which the caller has
+    from collectors.workload import Workload
 
-    workload = model if isinstance(model, Workload) else Workload.of(model, inputs, mode=mode, device=device)
+    with left_as_found(model.model if isinstance(model, Workload) else model):
+        workload = model if isinstance(model, Workload) else Workload.of(model, inputs, mode=mode, device=device)
+        finished = _finish_in_process(workload, optimize, out, progress or SilentProgress())
+    if finished.ended_by is not None:
+        raise finished.ended_by
+    return finished.report
+
+
+def _finish_in_process(workload: Any, optimize: bool, out: str | Path | None, progress: Progress) -> Finished:
     spec = WorkloadSpec(target=workload.name, mode=Mode(workload.mode), device=workload.device)
-    settings = RunSettings(workload=spec, out=None, optimize=optimize, isolate=False)
-    told = Narrator(progress or SilentProgress())
+    kept = None if out is None else str(out)
+    settings = RunSettings(workload=spec, out=kept, optimize=optimize, isolate=False)
+    told = Narrator(progress)
     driver = LocalDriver(workload, told.hear)
     with TemporaryDirectory(prefix="graphbound-") as scratch:
-        folder = RunFolder.create(workload.name, str(out) if out is not None else scratch)
-        finished = _Run(settings, folder, driver, told).finish()
-    if finished.exit_code == INTERRUPTED:
-        raise KeyboardInterrupt
-    return finished.report
+        folder = RunFolder.create(workload.name, kept or scratch)
+        folder.clear()
+        return _Run(settings, folder, driver, told).finish()
 
 
 class _Run:
@@ -102,20 +118,28 @@ class _Run:
     def finish(self) -> Finished:
         """Run to the end, or to whatever ends it; the report is written either way."""
         exit_code: ExitCode | int = ExitCode.OK
+        ended_by: KeyboardInterrupt | None = None
         try:
             self._start()
             self._carry_out()
-        except KeyboardInterrupt:
-            self._measured.partial = f"interrupted by Ctrl-C while {self._stage_name}"
-            exit_code = INTERRUPTED
+        except KeyboardInterrupt as ended:
+            self._measured.partial = f"{what_ended(ended)} while {self._stage_name}"
+            exit_code, ended_by = exit_code_of(ended), ended
         except GraphboundError as error:
             if self._measured.facts is None:
                 raise  # nothing was measured: the message is all there is to say
             self._measured.partial = error.message if error.hint is None else f"{error.message} ({error.hint})"
-            exit_code = ExitCode.USER_PROGRAM if isinstance(error, LostChildError) else error.exit_code
+            exit_code = error.exit_code
+        except Exception as fault:  # ours: it is raised on, and what was measured is kept all the same
+            self._measured.partial = f"Graphbound itself failed: {type(fault).__name__}: {fault}"
+            with undisturbed(), suppress(Exception):
+                self._save()
+            raise
         finally:
-            self._driver.close()
-        return Finished(self._save(), exit_code, self._folder.path)
+            with undisturbed():
+                self._driver.close()
+        with undisturbed():
+            return Finished(self._save(), exit_code, self._folder.shown, ended_by)
 
     def _save(self) -> Report:
         report = assemble(
@@ -123,15 +147,22 @@ class _Run:
             target=self._settings.workload.target,
             next_command=self._next_command(),
         )
-        self._folder.save_report(report)
-        if self._measured.plan is not None:
-            self._folder.save_plan(self._measured.plan)
+        try:
+            self._folder.save_report(report)
+            if self._measured.plan is not None:
+                self._folder.save_plan(self._measured.plan)
+        except OSError as error:
+            # What was measured is still printed.
+            note = f"the run folder {self._folder.shown} could not be written: {error.strerror}"
+            return replace(report, notes=(note, *report.notes))
         return report
 
     def _next_command(self) -> str:
         if self._measured.before is None:
             return "analyze doctor"
-        return f"analyze dashboard {self._folder.path}"
+        if self._settings.out is None:
+            return 'analyzer.analyze(model, inputs, out="runs/NAME")'  # this folder is a temporary one
+        return f"analyze dashboard {self._folder.shown}"
 
     # -- the stages -----------------------------------------------------------------------------------------------
 
@@ -180,17 +211,21 @@ class _Run:
 
     def _observe(self) -> None:
         measured = self._measured
-        limit_s = self._settings.compile_timeout_s * DEFAULT_PATIENCE
         with self._stage("compiling with torch.compile's defaults"):
-            measured.capture = self._driver.call("capture", limit_s=limit_s)
+            measured.capture = self._driver.call("capture", limit_s=self._default_limit_s())
             failures = self._driver.call("failures")
             measured.notes += [f"a graph was left uncompiled: {reason}" for reason in failures]
         with self._stage("timing without the profiler"):
             measured.timing = self._driver.call("time", limit_s=STEP_LIMIT_S)
+            in_turn = self._driver.call("time_against_eager", limit_s=STEP_LIMIT_S)
+            measured.eager_ns, measured.default_ns = in_turn
 
     def _observe_again(self) -> None:
         """Compile the default once more, for its trace alone: the trials have replaced it."""
-        self._driver.call("capture", limit_s=self._settings.compile_timeout_s * DEFAULT_PATIENCE)
+        self._driver.call("capture", limit_s=self._default_limit_s())
+
+    def _default_limit_s(self) -> float:
+        return max(self._settings.compile_timeout_s * DEFAULT_PATIENCE, STEP_LIMIT_S)
 
     def _diagnose(self) -> None:
         measured = self._measured
@@ -220,27 +255,30 @@ class _Run:
             stages = stages_for(measured, self._settings.candidates)
             measured.found = search(targets_of(measured), stages, lab)
             measured.notes += lab.notes
-        measured.plan = measured.plan_of(measured.found.best)
+        measured.plan = replace(measured.plan_of(measured.found.best), note=NOT_VERIFIED)
 
     def _verify(self) -> None:
-        """Recompile with the plan and measure; what does not win is taken back, and that is measured again."""
+        """Recompile with the plan and measure; what does not win is taken back, and that is measured again.
+
+        A plan falls back on the default, and that on the model as it is: three are the most there can be.
+        """
         measured = self._measured
         with self._stage("verifying the plan"):
             assert measured.plan is not None
             self._verify_once(measured.plan)
-            better = self._better_plan()
-            if better is not None:
-                measured.plan = better
+            while (better := self._better_plan()) is not None:
+                measured.plan = replace(better, note=NOT_VERIFIED)
                 self._verify_once(better)
             measured.plan = replace(measured.plan, note=_note(measured))
             self._driver.call("profile_plan", self._folder.after_trace, limit_s=STEP_LIMIT_S)
 
     def _verify_once(self, plan: Plan) -> None:
         limit_s = self._settings.compile_timeout_s + STEP_LIMIT_S
+        self._measured.verification = None  # what is known of another plan says nothing of this one
         try:
             self._measured.verification = self._driver.call("verify", plan, limit_s=limit_s)
-        except LostChildError:
-            self._measured.plan = self._measured.plan_of({})
+        except GraphboundError:
+            self._measured.plan = replace(self._measured.plan_of({}), note=NOT_VERIFIED)
             raise
 
     def _better_plan(self) -> Plan | None:
@@ -249,7 +287,7 @@ class _Run:
         assert checked is not None
         assert plan is not None
         eager, default, planned = checked.eager.step_ns, checked.default.step_ns, checked.planned.step_ns
-        if eager is None or default is None or planned is None:
+        if not plan.is_compiled or eager is None or default is None or planned is None:
             return None
         is_wrong = checked.planned.outcome is TrialOutcome.WRONG_RESULT
         is_default = all(choice.candidate == "fused" for choice in plan.choices)
@@ -280,7 +318,7 @@ class _Run:
 def _note(measured: Measured) -> str:
     checked = measured.verification
     if checked is None or checked.default.step_ns is None or checked.planned.step_ns is None:
-        return "not verified"
+        return NOT_VERIFIED
     before_ns, after_ns = checked.default.step_ns.median_ns, checked.planned.step_ns.median_ns
     return f"torch.compile default {before_ns} ns a step, this plan {after_ns} ns, measured in turn"
 

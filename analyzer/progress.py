@@ -175,7 +175,7 @@ class LiveProgress:
 def make_progress(*, quiet: bool, stream: TextIO | None = None) -> Progress:
     """The progress that fits the stream, stderr by default."""
     target = sys.stderr if stream is None else stream
-    if quiet:
+    if quiet or target is None:  # None: whoever started us closed it
         return SilentProgress()
     return LiveProgress(target) if target.isatty() else PlainProgress(target)
 

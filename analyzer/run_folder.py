@@ -16,7 +16,10 @@ from optimizers.plan import write_plan
 
 @dataclass(frozen=True, slots=True)
 class RunFolder:
+    """`path` is absolute: the user's program may change the working directory. `shown` is as it was asked for."""
+
     path: Path
+    shown: Path
 
     @staticmethod
     def create(name: str, out: str | None) -> RunFolder:
@@ -32,7 +35,7 @@ class RunFolder:
             raise UsageError(
                 f"cannot write the run folder {path}: {error.strerror}", hint="choose another with --out DIR"
             ) from error
-        return RunFolder(path)
+        return RunFolder(path.absolute(), path)
 
     @property
     def report(self) -> Path:

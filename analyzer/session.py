@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final
 
@@ -24,6 +25,7 @@ from analyzer.core.trial import Accuracy, Trial, TrialOutcome
 from analyzer.session_ears import Announcer, Telling
 from collectors import torch_compat
 from collectors.capture import GraphLog
+from collectors.crowd import crowd_between, read_crowd
 from collectors.describe import describe_inputs, parameter_count, unwrapped
 from collectors.environment import read_environment
 from collectors.health import device_is_healthy
@@ -149,7 +151,17 @@ class Session:
         """The clean pass."""
         self._announce(Event("timing without the profiler"))
         with self._telling("a timed step"), self._log.listening():
-            return time_workload(self._compiled, self._probe, self._warmup)
+            before = read_crowd()
+            timing = time_workload(self._compiled, self._probe, self._warmup)
+            return replace(timing, crowd=crowd_between(before, read_crowd(), self._workload.device))
+
+    def time_against_eager(self) -> tuple[Samples, Samples]:
+        """The model as it is and its default compilation, in turn: steps timed minutes apart cannot be compared."""
+        with self._telling("a timed step"), self._log.listening():
+            eager_ns, _ = warm_up(self._eager, self._log)
+            rounds = turn_count(max(min(eager_ns), self._compiled.timed()), ways=2)
+            eager, default = sample_in_turn(((self._eager, _do_nothing), (self._compiled, _do_nothing)), rounds)
+            return eager, default
 
     def profile(self, path: Path) -> int:
         """The profiled pass, written to `path`. Returns the median profiled step in ns."""

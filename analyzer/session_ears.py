@@ -6,7 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from analyzer.core.errors import GraphboundError, UserProgramError
+from analyzer.core.errors import GraphboundError
 from analyzer.core.graphs import GraphKey
 from analyzer.core.run import Event
 from collectors.capture import GraphLog
@@ -25,10 +25,8 @@ class Telling:
         return None
 
     def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
-        if isinstance(error, Exception) and not isinstance(error, GraphboundError):
+        if isinstance(error, Exception | SystemExit) and not isinstance(error, GraphboundError):
             raise user_error(error, root=self._root, doing=self._doing) from error
-        if isinstance(error, SystemExit):
-            raise UserProgramError(f"the model called sys.exit({error.code!r}) in {self._doing}") from error
 
 
 class Announcer:

@@ -6,10 +6,12 @@ from collections.abc import Sequence
 from typing import Final
 
 from analyzer.core.budget import Part
+from analyzer.core.errors import UsageError
 from analyzer.core.graphs import GraphKey
 from analyzer.derive.predict import predict_cuda_graphs, predict_step
 from analyzer.diagnosis import Judged
 from analyzer.measured import Measured
+from optimizers.candidates import CANDIDATES
 from optimizers.search import Target
 
 CUDA_GRAPHS: Final = "cuda_graphs"
@@ -19,6 +21,14 @@ EAGER: Final = "eager"
 # The C++ wrapper takes 1.1 to 8 times as long to compile, so what is cheap to try goes before it.
 _STAGES_ON_GPU: Final = ((CUDA_GRAPHS, EAGER), (CPP_WRAPPER,))
 _STAGES_ON_CPU: Final = ((CUDA_GRAPHS, CPP_WRAPPER, EAGER),)
+
+
+def require_candidates(wanted: Sequence[str]) -> None:
+    """Raises UsageError for a name that is no candidate's."""
+    known = [candidate.id for candidate in CANDIDATES]
+    unknown = [name for name in wanted if name not in known]
+    if unknown:
+        raise UsageError(f"no such candidate: {', '.join(unknown)}", hint=f"choose of {', '.join(known)}")
 
 
 def stages_for(measured: Measured, wanted: Sequence[str]) -> tuple[tuple[str, ...], ...]:

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from torch.fx import GraphModule
-from torch.utils.flop_counter import flop_registry
+from torch.utils.flop_counter import flop_registry, sdpa_backward_flop_count, sdpa_flop_count
 
 from analyzer.core.graphs import Capture, CudaGraphSkip, Direction, Graph, GraphBreak, GraphKey, Recompile, SourceLine
 from collectors import torch_compat
@@ -47,6 +47,7 @@ class GraphLog:
     _breaks: list[GraphBreak] = field(default_factory=list)
     _skips: list[CudaGraphSkip] = field(default_factory=list)
     _refused: dict[str, str] = field(default_factory=dict)
+    _user_lines: dict[SourceLine | None, SourceLine] = field(default_factory=dict)
 
     @contextlib.contextmanager
     def listening(self) -> Iterator[None]:
@@ -119,10 +120,12 @@ class GraphLog:
         stack = frames(message[message.find("User code traceback:") :]) if "User code traceback:" in message else ()
         told = SourceLine(place["file"], int(place["line"])) if place else None
         inner = user_line(stack, self.root)
+        if inner is not None:
+            self._user_lines[told] = inner  # torch shows the stack of a place once; later breaks there name it alone
         hint = _HINT.search(message)
         self._breaks.append(
             GraphBreak(
-                where=inner or told,
+                where=self._user_lines.get(told, told),
                 reason=_one_line(_EXPLANATION.sub(": ", _BREAK_PREAMBLE.sub("", reason["reason"].strip()), count=1)),
                 hint=hint["hint"].strip() if hint else None,
                 compile_id=_frame_id(torch_compat.current_compile_id()),
@@ -163,8 +166,8 @@ def _counted(items: list[Any]) -> tuple[Any, ...]:
     first: dict[object, Any] = {}
     counts: Counter[object] = Counter()
     for item in items:
-        words = getattr(item, "reason", None) or _shape_of_guard(item.guard)
-        same = (item.where, words, getattr(item, "is_limit", None))
+        is_break = isinstance(item, GraphBreak)
+        same = (item.where, item.reason) if is_break else (item.where, _shape_of_guard(item.guard), item.is_limit)
         first.setdefault(same, item)
         counts[same] += 1
     return tuple(replace(item, count=counts[same]) for same, item in first.items())
@@ -183,13 +186,30 @@ def _one_line(text: str) -> str:
     return re.sub(r"\s+", " ", text).strip()
 
 
+def _attention(query: Any, key: Any, value: Any, *_: Any, **__: Any) -> int:
+    return int(sdpa_flop_count(query.shape, key.shape, value.shape))  # type: ignore[no-untyped-call]
+
+
+def _attention_backward(gradient: Any, query: Any, key: Any, value: Any, *_: Any, **__: Any) -> int:
+    shapes = (gradient.shape, query.shape, key.shape, value.shape)
+    return int(sdpa_backward_flop_count(*shapes))  # type: ignore[no-untyped-call]
+
+
+# Torch has formulas for the attention kernels of GPUs only (2.13).
+_CPU_ATTENTION: Final[Mapping[str, Callable[..., int]]] = {
+    "aten._scaled_dot_product_flash_attention_for_cpu": _attention,
+    "aten._scaled_dot_product_flash_attention_for_cpu_backward": _attention_backward,
+}
+
+
 def _matrix_work(program: GraphModule) -> tuple[int | None, str | None]:
     """Flops of the matrix products, convolutions and attention of an AOT graph by torch's own formulas, and the
     dtype that most of them run in. (None, None) where a formula could not be applied to any.
     """
     by_dtype: Counter[str] = Counter()
     for node in program.graph.nodes:
-        formula = flop_registry.get(getattr(node.target, "overloadpacket", None))
+        packet = getattr(node.target, "overloadpacket", None)
+        formula = flop_registry.get(packet) or _CPU_ATTENTION.get(str(packet))
         if node.op != "call_function" or formula is None:
             continue
         args, kwargs = _values(node.args), _values(node.kwargs)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import re
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, Final
 
@@ -14,6 +15,11 @@ from collectors.torch_compat import is_torch_op
 DIGEST_HEX_DIGITS: Final = 12
 """48 bits: among 10,000 graphs two share a digest with a chance of 2e-7."""
 
+_ADDRESS: Final = re.compile(r" at 0x[0-9a-fA-F]+")
+"""Part of an object's default repr, and different in each process."""
+
+_NUMBERED_DEVICE: Final = re.compile(r"(?:cuda|xpu|mps|hpu):\d+")
+
 
 def graph_digest(gm: GraphModule, inputs: Sequence[Any]) -> str:
     """The digest of a Dynamo graph and its inputs.
@@ -22,9 +28,17 @@ def graph_digest(gm: GraphModule, inputs: Sequence[Any]) -> str:
     weights and the index of the device. Symbolic sizes are named in order of appearance.
     """
     symbols: dict[str, str] = {}
-    lines = [_value_text(value, symbols) for value in inputs]
+    lines = [_value_text(value, symbols) for value in _as_traced(gm, inputs)]
     lines.extend(_graph_lines(gm))
     return hashlib.sha256("\n".join(lines).encode()).hexdigest()[:DIGEST_HEX_DIGITS]
+
+
+def _as_traced(gm: GraphModule, inputs: Sequence[Any]) -> list[Any]:
+    """The inputs as Dynamo saw them: `inputs` hold the sizes of the first call where the graph has symbols."""
+    placeholders = [node for node in gm.graph.nodes if node.op == "placeholder"]
+    if len(placeholders) != len(inputs):
+        return list(inputs)
+    return [node.meta.get("example_value", value) for node, value in zip(placeholders, inputs, strict=True)]
 
 
 def _graph_lines(gm: GraphModule) -> Iterator[str]:
@@ -59,7 +73,7 @@ def _target_text(gm: GraphModule, node: Node) -> str:
         return node.target
     name = getattr(node.target, "__qualname__", None)
     if name is None or is_torch_op(node.target):
-        return str(node.target)
+        return _ADDRESS.sub("", str(node.target))
     return f"{getattr(node.target, '__module__', '')}.{name}"
 
 
@@ -73,12 +87,16 @@ def _argument_text(value: object, numbers: dict[Node, int]) -> str:
             return f"{{{_joined(value.items(), numbers)}}}"
         case slice():
             return f"slice[{_joined((value.start, value.stop, value.step), numbers)}]"
-        case bool() | int() | float() | complex() | str() | None:
+        case _ if hasattr(type(value), "__members__"):  # an Enum, or one of pybind11's
+            return str(value)
+        case str():
+            return repr(_device_free(value))
+        case bool() | int() | float() | complex() | None:
             return repr(value)
         case torch.dtype() | torch.device() | torch.layout() | torch.memory_format():
             return _device_free(str(value))
         case _:
-            # An object's default repr holds its address, which differs from process to process.
+            # Its repr may hold its address, as that of a target may.
             return type(value).__qualname__
 
 
@@ -87,7 +105,7 @@ def _joined(values: Iterable[object], numbers: dict[Node, int]) -> str:
 
 
 def _device_free(text: str) -> str:
-    return text.partition(":")[0] if text.startswith(("cuda", "xpu", "mps")) else text
+    return text.partition(":")[0] if _NUMBERED_DEVICE.fullmatch(text) else text
 
 
 def _value_text(value: object, symbols: dict[str, str]) -> str:

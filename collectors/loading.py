@@ -14,9 +14,10 @@ from torch import nn
 
 from analyzer.core.errors import UsageError
 from analyzer.core.settings import Mode, WorkloadSpec
+from collectors.model_file import close_matches, display_path
 from collectors.named_models import SCHEMES, build_named_model, named_scheme
-from collectors.user_errors import display_path, user_error
-from collectors.user_module import close_matches, import_user_module, user_process
+from collectors.user_errors import user_error
+from collectors.user_module import import_user_module, user_process
 from collectors.workload import (
     Workload,
     fixed_seeds,

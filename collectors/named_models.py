@@ -18,8 +18,8 @@ from torch import nn
 
 from analyzer.core.errors import MissingExtraError, UsageError
 from analyzer.core.settings import WorkloadSpec
-from collectors.user_errors import display_path, user_error
-from collectors.user_module import close_matches
+from collectors.model_file import close_matches, display_path
+from collectors.user_errors import user_error
 
 SCHEMES: Final = ("timm:NAME", "torchvision:NAME", "hf:CONFIG_OR_FOLDER")
 

@@ -97,7 +97,10 @@ class _Widen(DispatchMode):  # type: ignore[no-untyped-call]
         asked = dict(kwargs or {})
         if asked.get("dtype") in _NARROW:
             asked["dtype"] = self._dtype
-        return func(*args, **asked)
+        result = func(*args, **asked)
+        # `torch.tensor([...], dtype=...)` is filled before any dispatch, and then lifted.
+        is_literal = func is torch.ops.aten.lift_fresh.default and result.dtype in _NARROW
+        return result.to(self._dtype) if is_literal else result
 
 
 @contextlib.contextmanager

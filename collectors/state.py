@@ -2,49 +2,56 @@
 
 from __future__ import annotations
 
+import contextlib
 import copy
-from collections.abc import Iterator
+import dataclasses
+import functools
+import random
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator
+from types import ModuleType
 from typing import Any, Final
 
+import numpy as np
 import torch
+from torch.nn.modules.lazy import LazyModuleMixin
+from torch.nn.parameter import is_lazy
 
-from collectors.outputs import tensors
 from collectors.workload import Workload
 
+_MODULE_INTERNALS: Final = frozenset(vars(torch.nn.Module()))
+"""What torch itself keeps on a module: hooks, the training flag. Parameters and buffers among it are kept apart."""
+
 _PLAIN: Final = (bool, int, float, complex, str, type(None))
-_CONTAINERS: Final = (list, dict, tuple)
+_ATOMS: Final = (*_PLAIN, torch.Tensor, torch.dtype, torch.device, type)
+
+MAX_DEPTH: Final = 8
+"""A KV cache lies five containers deep in a module; what is deeper is taken for no state of a step."""
 
 
 class State:
-    """A copy of everything of a workload that a step may change: parameters, buffers, plain attributes and tensors
-    kept on modules (a KV cache, a counter), the inputs, the optimizer, the random state.
+    """A copy of everything of a workload that a step may change: parameters, buffers, plain attributes, containers
+    and tensors kept on modules (a KV cache, a counter), the inputs, the optimizer, the random states.
 
-    Tensors are put back in place, so that compiled code which knows their address stays right.
+    Tensors and containers are put back in place, so that compiled code which knows them stays right; a name that a
+    step bound to another tensor is bound to its own again.
     """
 
     def __init__(self, workload: Workload) -> None:
         self._workload = workload
-        self._tensors = [(t, t.detach().clone()) for t in _state_tensors(workload)]
-        self._attributes = [
-            (module, {name: _kept(value) for name, value in vars(module).items() if _is_plain(name, value)})
-            for module in _modules(workload)
-        ]
-        self._inputs = [(t, t.detach().clone()) for _, t in tensors((workload.args, dict(workload.kwargs)))]
+        self._model = _Snapshot((*_held_by(workload.model), *_held_by(workload.step)))
+        self._inputs = _Snapshot((*workload.args, *workload.kwargs.values()))
         self._optimizer = copy.deepcopy(workload.optimizer.state_dict()) if workload.optimizer else None
         self._random = torch.get_rng_state()
         self._cuda_random = torch.cuda.get_rng_state() if workload.device == "cuda" else None
+        self._python_random = random.getstate()
+        self._numpy_random = np.random.get_state()
         self.mutates_inputs = False
 
     def restore(self) -> None:
         """Put everything back as it was when this was made."""
-        with torch.no_grad():
-            for tensor, kept in self._tensors:
-                _put_back(tensor, kept)
-                tensor.grad = None
-        for module, attributes in self._attributes:
-            for name, value in attributes.items():
-                if vars(module).get(name) is not value or isinstance(value, _CONTAINERS):
-                    vars(module)[name] = _kept(value)
+        self._model.restore()
+        self._model.drop_gradients()
         if self._workload.optimizer is not None and self._optimizer is not None:
             self._workload.optimizer.load_state_dict(copy.deepcopy(self._optimizer))
         self.restore_inputs()
@@ -52,68 +59,184 @@ class State:
 
     def restore_inputs(self) -> None:
         """Put the inputs alone back, for a step that writes into them."""
-        with torch.no_grad():
-            for tensor, kept in self._inputs:
-                _put_back(tensor, kept)
+        self._inputs.restore()
 
     def reseed(self, seed: int | None = None) -> None:
-        """Put the random state back, or set another one to see whether the step depends on it."""
+        """Put the random states back, or set others to see whether the step depends on them."""
         if seed is not None:
             torch.manual_seed(seed)
+            random.seed(seed)
+            np.random.seed(seed)
             return
         torch.set_rng_state(self._random)
+        random.setstate(self._python_random)
+        np.random.set_state(self._numpy_random)
         if self._cuda_random is not None:
             torch.cuda.set_rng_state(self._cuda_random)
 
     def changed_inputs(self) -> bool:
-        """Whether any input tensor now differs from when this was made."""
-        return any(_differs(tensor, kept) for tensor, kept in self._inputs)
+        """Whether any input now differs from when this was made."""
+        return self._inputs.differs()
 
     def changed_model(self) -> bool:
-        """Whether any parameter, buffer or tensor attribute now differs."""
-        return any(_differs(tensor, kept) for tensor, kept in self._tensors)
+        """Whether any parameter, buffer, attribute or tensor of the model now differs."""
+        return self._model.differs()
 
 
-def _modules(workload: Workload) -> Iterator[torch.nn.Module]:
-    if isinstance(workload.model, torch.nn.Module):
-        yield from workload.model.modules()
+class _Snapshot:
+    """What can be reached from some objects, as it is now: tensors by value, containers by what they hold."""
+
+    def __init__(self, roots: Iterable[object]) -> None:
+        self._tensors: list[tuple[torch.Tensor, torch.Tensor]] = []
+        self._containers: list[_Kept] = []
+        self._generators: list[tuple[torch.Generator, torch.Tensor]] = []
+        self._seen: set[int] = set()
+        for root in roots:
+            self._walk(root, 0)
+
+    def restore(self) -> None:
+        for kept in self._containers:
+            kept.put_back()
+        with torch.no_grad():
+            for tensor, value in self._tensors:
+                _put_back(tensor, value)
+        for generator, state in self._generators:
+            generator.set_state(state)
+
+    def drop_gradients(self) -> None:
+        for tensor, _ in self._tensors:
+            tensor.grad = None
+
+    def differs(self) -> bool:
+        return any(kept.differs() for kept in self._containers) or any(_differs(t, v) for t, v in self._tensors)
+
+    def _walk(self, value: object, depth: int) -> None:
+        if depth > MAX_DEPTH or isinstance(value, (*_PLAIN, type)) or id(value) in self._seen:
+            return
+        self._seen.add(id(value))
+        match value:
+            case torch.Tensor():
+                if not is_lazy(value):
+                    self._tensors.append((value, value.detach().clone()))
+            case torch.nn.Module():
+                for module in value.modules():
+                    self._walk_module(module)
+            case torch.Generator():
+                self._generators.append((value, value.get_state()))
+            case dict() | list() | deque() | set():
+                self._hold(value, depth)
+            case tuple():
+                for child in value:
+                    self._walk(child, depth + 1)
+            case _ if _is_data(value):
+                for fields in _fields(value):
+                    self._hold(fields, depth)
+
+    def _walk_module(self, module: torch.nn.Module) -> None:
+        if id(vars(module)) in self._seen:
+            return
+        self._seen.add(id(vars(module)))
+        if isinstance(module, LazyModuleMixin) and module.has_uninitialized_params():
+            return  # its first step makes it another class, which stays
+        for own in (module._parameters, module._buffers):
+            self._hold(own, 0)
+        self._hold(vars(module), 0, without=_MODULE_INTERNALS)
+
+    def _hold(self, container: Any, depth: int, without: frozenset[str] = frozenset()) -> None:
+        kept = _Kept(container, without)
+        self._containers.append(kept)
+        for child in kept.children():
+            self._walk(child, depth + 1)
 
 
-def _state_tensors(workload: Workload) -> Iterator[torch.Tensor]:
-    """Each distinct tensor that a module holds, however it holds it."""
-    seen: set[int] = set()
-    for module in _modules(workload):
-        held = (*module._parameters.values(), *module._buffers.values())
-        loose = [t for name, v in vars(module).items() if not name.startswith("_") for _, t in tensors(v)]
-        for tensor in (*held, *loose):
-            if tensor is not None and id(tensor) not in seen:
-                seen.add(id(tensor))
-                yield tensor
+class _Kept:
+    """One container and what it held. `without` are keys of a dict that are none of ours."""
+
+    def __init__(self, container: Any, without: frozenset[str]) -> None:
+        self._container = container
+        self._without = without
+        self._items = self._now()
+
+    def children(self) -> Iterator[object]:
+        yield from self._items.values() if isinstance(self._items, dict) else self._items
+
+    def differs(self) -> bool:
+        now = self._now()
+        if isinstance(now, dict):
+            return list(now) != list(self._items) or not _are_same(now.values(), self._items.values())
+        return not (now == self._items if isinstance(now, set) else _are_same(now, self._items))
+
+    def put_back(self) -> None:
+        if not self.differs():
+            return
+        if isinstance(self._container, dict):
+            for name in self._now():
+                del self._container[name]
+            self._container.update(self._items)
+        else:
+            self._container.clear()
+            (self._container.update if isinstance(self._container, set) else self._container.extend)(self._items)
+
+    def _now(self) -> Any:
+        if isinstance(self._container, dict):
+            return {name: value for name, value in self._container.items() if name not in self._without}
+        return copy.copy(self._container)
 
 
-def _is_plain(name: str, value: object) -> bool:
-    if name.startswith("_") or name == "training":
-        return False
-    return isinstance(value, _PLAIN) or (isinstance(value, _CONTAINERS) and _holds_only_data(value))
+def _are_same(left: Iterable[object], right: Iterable[object]) -> bool:
+    pairs = list(left), list(right)
+    return len(pairs[0]) == len(pairs[1]) and all(_is_same(a, b) for a, b in zip(*pairs, strict=True))
 
 
-def _holds_only_data(value: object, depth: int = 0) -> bool:
-    if depth > 4:
+def _is_same(left: object, right: object) -> bool:
+    return left is right or (isinstance(left, _PLAIN) and type(left) is type(right) and left == right)
+
+
+def _held_by(function: Callable[..., Any] | None) -> Iterator[object]:
+    """Where the state of a callable lies: the module it is, or what a function, a method or an object holds."""
+    match function:
+        case None | type():
+            return
+        case torch.nn.Module():
+            yield function
+        case functools.partial():
+            yield from (*_held_by(function.func), function.args, function.keywords)
+        case _:
+            owner = getattr(function, "__self__", None)
+            if isinstance(owner, torch.nn.Module):
+                yield owner
+            elif owner is not None and not isinstance(owner, ModuleType | type):
+                yield getattr(owner, "__dict__", {})
+            yield getattr(function, "__dict__", {})
+            for cell in getattr(function, "__closure__", None) or ():
+                with contextlib.suppress(ValueError):  # not yet bound
+                    yield cell.cell_contents
+
+
+def _is_data(value: object, depth: int = 0) -> bool:
+    """Whether an object and all it holds are data. A logger, a lock or a stream is not, and is left alone."""
+    if isinstance(value, _ATOMS):
+        return True
+    if depth > MAX_DEPTH:
         return False
     if isinstance(value, dict):
-        return all(isinstance(k, _PLAIN) and _holds_only_data(v, depth + 1) for k, v in value.items())
-    if isinstance(value, list | tuple):
-        return all(_holds_only_data(v, depth + 1) for v in value)
-    return isinstance(value, (*_PLAIN, torch.Tensor))
+        return all(_is_data(child, depth + 1) for child in value.values())
+    if isinstance(value, list | tuple | set | deque):
+        return all(_is_data(child, depth + 1) for child in value)
+    if callable(value) or isinstance(value, torch.nn.Module):
+        return False
+    fields = _fields(value)
+    return bool(fields) and all(_is_data(child, depth + 1) for held in fields for child in held.values())
 
 
-def _kept(value: Any) -> Any:
-    """A container is copied, its tensors are shared: they are restored in place."""
-    if isinstance(value, dict):
-        return {name: _kept(child) for name, child in value.items()}
-    if isinstance(value, list):
-        return [_kept(child) for child in value]
-    return value
+def _fields(value: object) -> tuple[dict[str, Any], ...]:
+    """What an object holds by name: a live dict, or of a slotted dataclass a copy, whose tensors alone are put back."""
+    held = getattr(value, "__dict__", None)
+    if isinstance(held, dict):
+        return (held,)
+    if dataclasses.is_dataclass(value):
+        return ({f.name: getattr(value, f.name, None) for f in dataclasses.fields(value)},)
+    return ()
 
 
 def _put_back(tensor: torch.Tensor, kept: torch.Tensor) -> None:
@@ -121,15 +244,19 @@ def _put_back(tensor: torch.Tensor, kept: torch.Tensor) -> None:
     # autograd assume of unchanged weights.
     if not _differs(tensor, kept):
         return
-    if tensor.shape != kept.shape:
+    if tensor.shape != kept.shape or tensor.dtype != kept.dtype:
         tensor.data = kept.clone()
     else:
         tensor.copy_(kept)
 
 
 def _differs(tensor: torch.Tensor, kept: torch.Tensor) -> bool:
-    if tensor.shape != kept.shape or tensor.dtype != kept.dtype:
+    if tensor.shape != kept.shape or tensor.dtype != kept.dtype or tensor.layout != kept.layout:
         return True
+    if tensor.is_meta:
+        return False
+    if tensor.layout != torch.strided:
+        return not torch.equal(tensor.detach().to_dense(), kept.to_dense())
     if tensor.is_floating_point() or tensor.is_complex():
         return not torch.allclose(tensor.detach(), kept, rtol=0.0, atol=0.0, equal_nan=True)
     return not torch.equal(tensor.detach(), kept)

@@ -209,7 +209,10 @@ def compiler_logs(
     """
     log_state = torch._logging._internal.log_state
     had_recompiles = "recompiles" in log_state.artifact_names
+    silenced = logging.root.manager.disable
     with contextlib.ExitStack() as stack:
+        stack.callback(logging.disable, silenced)
+        logging.disable(logging.NOTSET)
         for names, hear in (
             (_GRAPH_BREAK_LOGS, on_break),
             (_RECOMPILE_LOGS, on_recompile),
@@ -238,9 +241,10 @@ class _Listener(logging.Handler):
 @contextlib.contextmanager
 def _listen(name: str, hear: Callable[[str], None], *, is_artifact: bool) -> Iterator[None]:
     logger = logging.getLogger(name)
-    level, propagate = logger.level, logger.propagate
+    level, propagate, is_disabled = logger.level, logger.propagate, logger.disabled
     handler = _Listener(hear)
     logger.addHandler(handler)
+    logger.disabled = False  # as `logging.config.dictConfig` of a user's program leaves every logger it does not know
     if is_artifact:
         # Artifact loggers are silent unless asked for; heard here, they must not also reach the user's terminal.
         logger.setLevel(logging.DEBUG)
@@ -251,3 +255,4 @@ def _listen(name: str, hear: Callable[[str], None], *, is_artifact: bool) -> Ite
         logger.removeHandler(handler)
         logger.setLevel(level)
         logger.propagate = propagate
+        logger.disabled = is_disabled

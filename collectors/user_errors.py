@@ -13,6 +13,7 @@ from typing import Final
 import torch
 
 from analyzer.core.errors import GraphboundError, UserProgramError
+from collectors.model_file import display_path
 
 _OWN_ROOT: Final = Path(__file__).resolve().parents[1]
 _OWN_PACKAGES: Final = tuple(_OWN_ROOT / name for name in ("analyzer", "collectors", "optimizers", "dashboard"))
@@ -85,14 +86,6 @@ def describe(exc: BaseException) -> str:
         return f"{wrapped['kind']}: {_shorten(wrapped['text'])}"
     name = type(exc).__name__
     return f"{name}: {_shorten(text)}" if text else name
-
-
-def display_path(path: Path) -> str:
-    """`path` as a person would type it: relative where it lies under the working directory."""
-    try:
-        return str(path.resolve().relative_to(Path.cwd().resolve()))
-    except (ValueError, OSError):
-        return str(path)
 
 
 def _at(exc: BaseException, root: Path) -> str:

@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import contextlib
-import difflib
 import hashlib
 import importlib.util
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from pathlib import Path
 from types import ModuleType
 from typing import Final
 
 from analyzer.core.errors import UsageError, UserProgramError
-from collectors.user_errors import display_path, user_error
+from collectors.model_file import display_path, require_model_file
+from collectors.user_errors import user_error
 
 _DISTRIBUTIONS: Final = {
     "PIL": "pillow",
@@ -26,8 +26,6 @@ _DISTRIBUTIONS: Final = {
 
 _PARENTS_SEARCHED: Final = 4
 """Folders above the file in which a missing module is looked for: src/project/models/model.py needs three."""
-
-_NAMES_SHOWN: Final = 5
 
 
 @contextlib.contextmanager
@@ -84,32 +82,12 @@ def import_user_module(path: Path) -> ModuleType:
     return module
 
 
-def close_matches(name: str, names: Sequence[str]) -> str | None:
-    """A hint naming what the user may have meant, None when nothing is near."""
-    near = difflib.get_close_matches(name, names, n=_NAMES_SHOWN, cutoff=0.6)
-    return f"did you mean {' or '.join(near)}?" if near else None
-
-
 def _read(path: Path) -> bytes:
-    shown = display_path(path)
-    if path.is_dir():
-        raise UsageError(f"{shown} is a folder", hint=_files_hint(path) or "name a Python file")
-    if not path.exists():
-        beside = [p.name for p in path.parent.glob("*.py")] if path.parent.is_dir() else []
-        hint = close_matches(path.name, beside) or _files_hint(path.parent)
-        raise UsageError(f"no such file: {path}", hint=hint or "the folder has no Python file")
-    if path.suffix != ".py":
-        raise UsageError(f"{shown} is no Python file", hint="a model file ends in .py, a trace in .json or .json.gz")
+    require_model_file(path)
     try:
         return path.read_bytes()
     except OSError as exc:
-        raise UsageError(f"{shown} cannot be read: {exc.strerror}") from exc
-
-
-def _files_hint(folder: Path) -> str | None:
-    names = sorted(p.name for p in folder.glob("*.py")) if folder.is_dir() else []
-    more = ", …" if len(names) > _NAMES_SHOWN else ""
-    return f"its Python files: {', '.join(names[:_NAMES_SHOWN])}{more}" if names else None
+        raise UsageError(f"{display_path(path)} cannot be read: {exc.strerror}") from exc
 
 
 def _import_hint(exc: ImportError, path: Path) -> str:

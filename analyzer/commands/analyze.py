@@ -13,6 +13,7 @@ from analyzer.commands.dashboard import serve_until_interrupted
 from analyzer.commands.output import print_report
 from analyzer.core.errors import ExitCode, UsageError
 from analyzer.core.settings import COMPILE_TIMEOUT_S, Mode, RunSettings, WorkloadSpec
+from analyzer.interrupts import ending_signals_interrupt
 from analyzer.progress import make_progress
 
 RUNS: Final = Path("runs")
@@ -46,7 +47,8 @@ def run(arguments: argparse.Namespace) -> ExitCode | int:
 
     progress = make_progress(quiet=arguments.quiet)
     try:
-        finished = run_pipeline(settings, progress)
+        with ending_signals_interrupt():
+            finished = run_pipeline(settings, progress)
     finally:
         progress.close()
     print_report(finished.report, arguments.format)

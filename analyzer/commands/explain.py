@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import argparse
-import sys
 from typing import Final
 
 from analyzer.commands.command import Command
+from analyzer.commands.output import print_text
 from analyzer.core.errors import ExitCode
 
 
@@ -18,7 +18,7 @@ def run(arguments: argparse.Namespace) -> ExitCode:
     # The rules bring numpy: `analyze --help` does without.
     from analyzer.rules.explain import explain, list_rules
 
-    sys.stdout.write(list_rules() if arguments.rule is None else explain(arguments.rule))
+    print_text(list_rules() if arguments.rule is None else explain(arguments.rule))
     return ExitCode.OK
 
 

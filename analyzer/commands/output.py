@@ -19,6 +19,8 @@ NEEDED_CHARACTERS: Final = "→×µ–…·"
 
 def print_report(report: Report, format_id: str) -> None:
     """Render and print. Raises BrokenPipeError where the reader has gone."""
+    if sys.stdout is None:  # closed by whoever started us (`>&-`, a service): nobody reads
+        return
     # The formats import msgspec and numpy, which `analyze --help` does without.
     from analyzer.reporting.renderers import renderer
 
@@ -33,6 +35,8 @@ def print_report(report: Report, format_id: str) -> None:
 
 def print_text(text: str) -> None:
     """Print text that ends in its newline; a character that the stream cannot take becomes `?`."""
+    if sys.stdout is None:
+        return
     encoding = sys.stdout.encoding or "utf-8"
     sys.stdout.write(text.encode(encoding, errors="replace").decode(encoding))
     sys.stdout.flush()

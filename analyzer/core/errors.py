@@ -15,8 +15,11 @@ class ExitCode(IntEnum):
     INTERNAL = 4
 
 
-INTERRUPTED = 130
-"""What a shell gives a command that Ctrl-C ended: 128 + SIGINT. The report is then partial."""
+SIGNALLED = 128
+"""What a shell adds to the number of the signal that ended a command. The report is then partial."""
+
+INTERRUPTED = SIGNALLED + 2
+"""Ctrl-C."""
 
 
 class GraphboundError(Exception):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
-from analyzer.core.errors import ExitCode, GraphboundError
+from analyzer.core.errors import ExitCode, GraphboundError, UserProgramError
 from analyzer.core.graphs import Capture, GraphKey
 from analyzer.core.report import Report
 from analyzer.core.samples import Samples
@@ -63,8 +63,8 @@ class PoisonedDeviceError(GraphboundError):
     """The device's context is broken for good; only a fresh process can go on."""
 
 
-class LostChildError(GraphboundError):
-    """The child process died or hung. `event` is the last thing it said it was doing."""
+class LostChildError(UserProgramError):
+    """The child process, and with it the user's program, died or hung. `event` is what it last said it was doing."""
 
     def __init__(
         self, message: str, *, hint: str | None = None, event: Event | None = None, hung: bool = False
@@ -76,8 +76,11 @@ class LostChildError(GraphboundError):
 
 @dataclass(frozen=True, slots=True)
 class Finished:
-    """The end of a run. `exit_code` is not OK when it ended early; `report.partial` then says why."""
+    """The end of a run. `exit_code` is not OK when it ended early; `report.partial` then says why, and `ended_by` is
+    the signal, where it was one.
+    """
 
     report: Report
     exit_code: ExitCode | int
     folder: Path
+    ended_by: KeyboardInterrupt | None = None

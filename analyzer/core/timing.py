@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Final
 
 from analyzer.core.graphs import Region
 from analyzer.core.samples import Samples
@@ -22,11 +23,30 @@ class RegionTiming:
     host_ns: Samples
 
 
+CROWDED_CORES: Final = 0.25
+"""Of a core. An idle Linux takes some hundredths; where half a core was missing, a parallel kernel of 5 µs was seen
+to wait 8 ms (a scheduler's slice) for its last thread."""
+
+
+@dataclass(frozen=True, slots=True)
+class Crowd:
+    """How many of `cores` other programs kept busy while something was timed that wants `threads` of them."""
+
+    other_cores: float
+    cores: int
+    threads: int
+
+    @property
+    def is_crowded(self) -> bool:
+        """Whether the threads that were timed had to share."""
+        return self.other_cores > self.cores - self.threads + CROWDED_CORES
+
+
 @dataclass(frozen=True, slots=True)
 class Timing:
     """`step_ns` are whole steps with a synchronise and no probe inside; `probed_step_ns` the same with the probes
     that gave `regions`, so that what probing costs can be seen. `warmup_ns` are the steps before steady state,
-    the first one with its compilation included.
+    the first one with its compilation included. `crowd` None: not known.
     """
 
     step_ns: Samples
@@ -34,3 +54,4 @@ class Timing:
     regions: tuple[RegionTiming, ...]
     warmup_ns: tuple[int, ...]
     is_steady: bool
+    crowd: Crowd | None = None

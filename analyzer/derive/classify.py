@@ -26,8 +26,8 @@ WORTH_SHARE: Final = 0.01
 _MISSING: Final[tuple[tuple[Part, str], ...]] = (
     (
         Part.UNKNOWN_KERNELS,
-        "most of its time is in kernels of unknown operations and bytes: record with record_shapes=True, "
-        "and measure the device's peaks",
+        "most of its time is in kernels of unknown operations and bytes, or so far from both roofs that neither "
+        "explains it: record with record_shapes=True, on an idle machine",
     ),
     (Part.COPIES, "most of its time is copies between memories, which none of the four bounds describes"),
     (Part.SYNC, "most of its time the host waits for an idle device: record the call that waits (with_stack=True)"),
@@ -112,7 +112,7 @@ def _sentence(region: RegionBudget, budget: Budget, part: Part) -> str:
         case Part.LATENCY:
             return f"{amount} is in kernels too small for either roof{_floor(region, part, 'work')}"
         case Part.UNKNOWN_KERNELS:
-            return f"{amount} is in kernels of unknown operations and bytes"
+            return f"{amount} is in kernels that no roof can be named for"
         case Part.COPIES:
             return f"{amount} is copies and memsets with no kernel beside them"
         case Part.SYNC:

@@ -18,7 +18,11 @@ SHORT_KERNEL_NS: Final = 10_000
 """A kernel up to this long may be far from a roof because it is small: filling and draining a device takes some 2 to
 5 µs (an empty kernel alone 1 to 2 µs on an H200; a parallel loop on a CPU opens and closes in about 5 µs). A longer
 one has had the time to reach a roof. A matrix product is then counted under the nearer one, however far; for a kernel
-without one, whose arithmetic is not counted, nothing is claimed."""
+without one, whose arithmetic is not counted, nothing is claimed (see FAR_SHARE)."""
+
+FAR_SHARE: Final = 0.05
+"""Under a twentieth of both roofs, not even a matrix product that is long is explained by the nearer one: small batches
+on a CPU reach 0.07 and more, and less was seen only where another program held the cores."""
 
 EMPTY_KERNELS: Final = 2.0
 """A kernel within this many durations of an empty one spends half its time or more on starting and ending,
@@ -74,9 +78,9 @@ def roof_point(kernel: Kernel, device: Device, allow_tf32: bool | None) -> RoofP
 
     The larger of arithmetic and memory time, against the duration, decides; short and under 40 % of both is latency.
     A matrix product for whose dtype no peak was measured, a kernel of unknown cost, traffic on a device of unknown
-    bandwidth, and a long kernel of uncounted arithmetic under 40 % of the bandwidth have no roof. Traffic over 105 % of
-    the bandwidth that no cache can have served was counted too high (a kernel that reads a part of its argument), and
-    says nothing.
+    bandwidth, and a long kernel under 40 % of the bandwidth (a product: under 5 % of both roofs) have no roof. Traffic
+    over 105 % of the bandwidth that no cache can have served was counted too high (a kernel that reads a part of its
+    argument), and says nothing.
     """
     compute_ns, memory_ns = _compute_ns(kernel, device, allow_tf32), _memory_ns(kernel, device)
     if compute_ns is None or memory_ns is None:
@@ -88,7 +92,7 @@ def roof_point(kernel: Kernel, device: Device, allow_tf32: bool | None) -> RoofP
     share = max(compute_ns, memory_ns) / kernel.duration_ns if kernel.duration_ns else 0.0
     if share < LATENCY_SHARE and kernel.duration_ns <= SHORT_KERNEL_NS:
         return RoofPoint(Part.LATENCY, compute_ns, memory_ns, anomaly)
-    if share < LATENCY_SHARE and not kernel.flops:
+    if share < (FAR_SHARE if kernel.flops else LATENCY_SHARE):
         return RoofPoint(Part.UNKNOWN_KERNELS, compute_ns, memory_ns, anomaly)
     return RoofPoint(Part.COMPUTE if compute_ns > memory_ns else Part.MEMORY, compute_ns, memory_ns, anomaly)
 

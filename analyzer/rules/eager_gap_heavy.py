@@ -34,7 +34,12 @@ from analyzer.rules.facts import Facts, RegionFacts
 from analyzer.rules.rule import MissingData, Rule
 
 _ID: Final = "eager_gap_heavy"
-_REMEDY: Final = "fix the graph break before it, or move what does not change out of the step"
+_BETWEEN: Final = "fix the graph break before it, or move what does not change out of the step"
+_AT_START: Final = (
+    "it is the step's own Python, input copies and the guards of the compiled code: take out of the step what does not "
+    "change, or do more in one step"
+)
+_AT_END: Final = "it is what the step does with the output, and its way back to Python: see what of it is needed"
 
 HEAVY_SHARE: Final = 0.1
 """Of a step. A choice: twice the few per cent by which a step repeats (design, measuring)."""
@@ -46,7 +51,9 @@ def judge(facts: Facts) -> tuple[Finding, ...]:
     if not step_ns:
         raise MissingData("the step was not timed without the profiler")
     return tuple(
-        Finding(_ID, _message(key, fact, step_ns), _where(facts.capture, key), fact.elapsed_ns, _REMEDY)
+        Finding(
+            _ID, _message(key, fact, step_ns), _where(facts.capture, key), fact.elapsed_ns, _remedy(facts.capture, key)
+        )
         for key, fact in facts.gaps
         # Without any graph the whole step is one gap: that is no_graph_captured, said there.
         if key != GapKey(None, None) and fact.elapsed_ns > HEAVY_SHARE * step_ns
@@ -62,6 +69,14 @@ def _place(key: GapKey) -> str:
     if key.after is None:
         return "what runs before the first graph"
     return "what runs after the last graph" if key.before is None else "the eager gap between two graphs"
+
+
+def _remedy(capture: Capture | None, key: GapKey) -> str:
+    if _ended_at(capture, key.after) is not None:
+        return _BETWEEN
+    if key.after is None:
+        return _AT_START
+    return _AT_END if key.before is None else _BETWEEN
 
 
 def _content(fact: RegionFacts) -> str:

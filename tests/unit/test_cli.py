@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import io
 import json
 import os
@@ -11,7 +12,7 @@ from collections.abc import Callable
 from datetime import datetime
 from pathlib import Path
 from types import ModuleType
-from typing import Any
+from typing import Any, TextIO
 
 import pytest
 
@@ -20,7 +21,7 @@ from analyzer.commands.analyze import run_name
 from analyzer.commands.command_list import COMMANDS
 from analyzer.core.errors import INTERRUPTED, ExitCode, InternalError, UserProgramError
 from analyzer.core.report import Report
-from analyzer.core.run import Finished
+from analyzer.core.run import Finished, LostChildError
 from analyzer.core.settings import Mode, RunSettings
 from analyzer.reporting.json import encode_report, write_report
 from tests.reports import a_report
@@ -208,10 +209,12 @@ def test_ctrl_c_gives_the_partial_report_and_130(
     assert "PARTIAL REPORT: interrupted in trials" in capsys.readouterr().out
 
 
-def test_a_second_ctrl_c_ends_it(pipeline: Callable[[Run], None], capsys: pytest.CaptureFixture[str]) -> None:
+def test_ctrl_c_before_the_run_began_ends_it(
+    pipeline: Callable[[Run], None], capsys: pytest.CaptureFixture[str]
+) -> None:
     pipeline(_raising(KeyboardInterrupt()))
     assert main(["m.py", "-q"]) == 130
-    assert capsys.readouterr().err == "interrupted\n"
+    assert capsys.readouterr().err == "interrupted by Ctrl-C\n"
 
 
 def test_a_message_cannot_steer_the_terminal(
@@ -308,3 +311,36 @@ def test_a_terminal_of_another_encoding_gets_what_it_can_show(tmp_path: Path, mo
     monkeypatch.setattr(sys, "stdout", io.TextIOWrapper(raw, encoding="ascii"))
     assert main(["show", str(tmp_path)]) == 0
     assert b"2.8x m?del" in raw.getvalue()
+
+
+def test_a_full_disk_is_no_fault_of_ours(pipeline: Callable[[Run], None], capsys: pytest.CaptureFixture[str]) -> None:
+    pipeline(_raising(OSError(errno.ENOSPC, "No space left on device", "runs/x/report.json")))
+    assert main(["m.py", "-q"]) == ExitCode.USAGE
+    assert capsys.readouterr().err == "error: cannot write runs/x/report.json: No space left on device\n"
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="no /dev/full here")
+def test_a_report_that_does_not_fit_its_stdout_says_so(tmp_path: Path) -> None:
+    write_report(a_report(), tmp_path / "report.json")
+    with open("/dev/full", "w") as full:
+        done = _command(full, "show", str(tmp_path))
+    assert done.returncode == ExitCode.USAGE
+    assert done.stderr == "error: cannot write the output: No space left on device\n"
+
+
+def test_without_stdout_and_stderr_there_is_nobody_to_tell(tmp_path: Path) -> None:
+    write_report(a_report(), tmp_path / "report.json")
+    command = 'exec "$0" -m analyzer.cli show "$1" >&- 2>&-'
+    assert subprocess.run(["sh", "-c", command, sys.executable, str(tmp_path)], check=False).returncode == 0
+
+
+def test_a_process_that_the_model_took_down_is_the_programs_failure(
+    pipeline: Callable[[Run], None], capsys: pytest.CaptureFixture[str]
+) -> None:
+    pipeline(_raising(LostChildError("the process that runs the model was ended by SIGABRT")))
+    assert main(["m.py", "-q"]) == ExitCode.USER_PROGRAM
+
+
+def _command(stdout: TextIO, *words: str) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-m", "analyzer.cli", *words]
+    return subprocess.run(command, stdout=stdout, stderr=subprocess.PIPE, text=True, check=False)

@@ -8,7 +8,7 @@ import pytest
 
 from analyzer.core.budget import Part
 from analyzer.core.device import Device, Peak, Source
-from analyzer.derive.roofline import LATENCY_SHARE, SHORT_KERNEL_NS, Anomaly, Kernel, roof_point
+from analyzer.derive.roofline import FAR_SHARE, LATENCY_SHARE, SHORT_KERNEL_NS, Anomaly, Kernel, roof_point
 
 DEVICE = Device(
     kind="cuda",
@@ -52,6 +52,12 @@ def test_a_short_kernel_far_from_both_roofs_is_latency() -> None:
 
 def test_a_long_product_far_from_both_roofs_is_under_the_nearer_one() -> None:
     assert roof_point(_gemm(0.1e15 * LONG_NS / 1e9), DEVICE, None).part is Part.COMPUTE
+
+
+@pytest.mark.parametrize(("factor", "part"), [(1.01, Part.COMPUTE), (0.99, Part.UNKNOWN_KERNELS)])
+def test_of_a_long_product_under_a_twentieth_of_both_roofs_nothing_is_claimed(factor: float, part: Part) -> None:
+    # Seen: 1 µs of arithmetic in 5.6 ms, because another program held the core of one of the threads.
+    assert roof_point(_gemm(factor * FAR_SHARE * 1e15 * LONG_NS / 1e9), DEVICE, None).part is part
 
 
 def test_of_a_long_kernel_whose_arithmetic_is_not_counted_nothing_is_claimed_far_from_the_bandwidth() -> None:

@@ -29,6 +29,15 @@ def test_a_gap_before_the_first_graph_is_placed_at_that_graph() -> None:
     assert "before the first graph" in finding.message
 
 
+def test_only_a_gap_behind_a_graph_break_is_told_to_fix_one() -> None:
+    broken = captured(a_captured_graph(1, ended_by=a_break()), a_captured_graph(2))
+    gaps = {key: a_region(key, elapsed_ns=4 * MS) for key in (GapKey(None, a_key(1)), BETWEEN, GapKey(a_key(2), None))}
+    found = judge(facts(capture=broken, regions=tuple(gaps.values())))
+    assert ["graph break" in finding.remedy for finding in found] == [False, True, False]
+    assert "guards" in found[0].remedy
+    assert "output" in found[2].remedy
+
+
 def test_what_was_not_recorded_is_said_to_be_unknown() -> None:
     (finding,) = judge(facts(regions=(a_region(BETWEEN, elapsed_ns=4 * MS, kernels_per_step=None),)))
     assert "kernels not recorded, no budget" in finding.message

@@ -1,0 +1,238 @@
+"""The real command on real models: the whole way, and what ends it early."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from analyzer.core.errors import INTERRUPTED, ExitCode
+from analyzer.reporting.json import read_report
+from optimizers.plan import read_plan
+from tests.smoke.models import FRAGILE, HANGS, RAISES, TALKS
+
+LIMIT_S = 240
+COMPILE_LIMIT_S = 20
+
+
+@dataclass
+class Cli:
+    process: subprocess.Popen[str]
+    folder: Path
+
+    @property
+    def out(self) -> Path:
+        return self.folder / "run"
+
+    def end(self) -> tuple[int, str, str]:
+        output, errors = self.process.communicate(timeout=LIMIT_S)
+        return self.process.returncode, output, errors
+
+    def report(self) -> Any:
+        return json.loads((self.out / "report.json").read_text())
+
+
+def start(root: Path, folder: Path, model: str, *flags: str, **files: str) -> Cli:
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / "net.py").write_text(model)
+    for name, text in files.items():
+        (folder / name).write_text(text)
+    command = [sys.executable, "-m", "analyzer.cli", str(folder / "net.py"), "--device", "cpu", "--out"]
+    process = subprocess.Popen(
+        [*command, str(folder / "run"), *flags],
+        cwd=folder,
+        env={**os.environ, "PYTHONPATH": str(root), "PYTHONUTF8": "1"},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    return Cli(process, folder)
+
+
+def is_gone(pid: int, within_s: float = 5.0) -> bool:
+    """Whether no process is left in the group of the model's process."""
+    deadline = time.monotonic() + within_s
+    while time.monotonic() < deadline:
+        try:
+            os.killpg(pid, 0)
+        except ProcessLookupError:
+            return True
+        time.sleep(0.05)
+    return False
+
+
+# -- the whole way ----------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Done:
+    code: int
+    output: str
+    errors: str
+    out: Path
+    report: Any
+
+
+@pytest.fixture(scope="module")
+def fragile(root: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cli]:
+    """Waits for half its time, so it runs beside the others."""
+    flags = ("--candidates", "cpp_wrapper", "--compile-timeout", str(COMPILE_LIMIT_S))
+    cli = start(root, tmp_path_factory.mktemp("fragile"), FRAGILE, *flags)
+    yield cli
+    cli.process.kill()
+
+
+@pytest.fixture(scope="module")
+def done(root: Path, fragile: Cli, tmp_path_factory: pytest.TempPathFactory) -> Done:
+    cli = start(root, tmp_path_factory.mktemp("whole"), TALKS)
+    code, output, errors = cli.end()
+    assert code == ExitCode.OK, output + errors
+    return Done(code, output, errors, cli.out, cli.report())
+
+
+@pytest.mark.slow
+def test_it_leaves_a_report_a_plan_and_both_traces(done: Done) -> None:
+    names = {path.name for path in done.out.iterdir()}
+    assert {"report.json", "plan.json", "before.trace.json.gz", "after.trace.json.gz", "program.log"} <= names
+    for name in ("before", "after"):
+        trace = json.loads(gzip.decompress((done.out / f"{name}.trace.json.gz").read_bytes()))
+        assert any("ProfilerStep#" in event.get("name", "") for event in trace["traceEvents"])
+    assert "a graph break" in (done.out / "program.log").read_text()
+
+
+@pytest.mark.slow
+def test_the_report_has_its_public_shape(done: Done) -> None:
+    report = done.report
+    assert {
+        "schema", "headline", "device", "versions", "graphs", "eager_gaps", "findings", "comparison", "linked_share",
+        "partial",
+    } <= report.keys()  # fmt: skip
+    assert report["schema"] == 1
+    assert report["partial"] is None
+    assert len(report["graphs"]) == 2
+    for graph in report["graphs"]:
+        assert {
+            "key", "where", "direction", "verdict", "budget", "candidates", "chosen", "compile_ids", "ended_by",
+        } <= graph.keys()  # fmt: skip
+        assert {"bound", "confidence", "evidence"} <= graph["verdict"].keys()
+        assert sum(part["ns"] for part in graph["budget"]["parts"]) == graph["budget"]["elapsed_ns"]
+        tried = {c["candidate"]: c["outcome"] for c in graph["candidates"]}
+        assert tried == {"cuda_graphs": "refused", "cpp_wrapper": "measured", "eager": "measured"}
+        assert all({"predicted_ns", "measured_ns", "reason"} <= c.keys() for c in graph["candidates"])
+    assert {"outcome", "before_ns", "after_ns", "ratio", "interval"} <= report["comparison"].keys()
+    assert report["linked_share"] > 0.95
+    assert len(report["eager_gaps"]) == 3
+
+
+@pytest.mark.slow
+def test_the_graph_break_is_found_at_its_line(done: Done) -> None:
+    line = TALKS.splitlines().index('        print("a graph break", end="")') + 1
+    (found,) = [f for f in done.report["findings"] if f["rule"] == "graph_break"]
+    assert (Path(found["file"]).name, found["line"]) == ("net.py", line)
+    assert found["ns_per_step"] > 0
+    assert found["remedy"]
+    first, second = done.report["graphs"]
+    assert first["ended_by"]["where"]["line"] == line
+    assert second["ended_by"] is None
+
+
+@pytest.mark.slow
+def test_the_plan_names_the_graphs_of_the_report(done: Done) -> None:
+    plan = read_plan(done.out / "plan.json")
+    chosen = {graph["key"]: graph["chosen"] for graph in done.report["graphs"]}
+    assert {str(choice.key) for choice in plan.choices} == set(chosen)
+    if plan.is_compiled:
+        assert {str(choice.key): choice.candidate for choice in plan.choices} == chosen
+    else:
+        assert set(chosen.values()) == {"eager"}
+    assert read_report(done.out / "report.json").headline == done.report["headline"]
+
+
+@pytest.mark.slow
+def test_the_terminal_report_fits_80_columns_and_ends_with_what_to_type_next(done: Done) -> None:
+    lines = done.output.rstrip().splitlines()
+    assert [line for line in lines if len(line) > 80] == []
+    assert lines[-1].startswith("analyze dashboard ")
+    assert "net.py:13" in done.output
+    assert "trying candidates" in done.errors
+    assert "a graph break" not in done.output.split("Findings")[0]
+
+
+# -- candidates that end their process --------------------------------------------------------------------------------
+
+
+@pytest.mark.slow
+def test_candidates_that_crash_or_hang_cost_themselves_and_the_run_goes_on(fragile: Cli) -> None:
+    code, output, errors = fragile.end()
+    assert code == ExitCode.OK, output + errors
+    report = fragile.report()
+    assert report["partial"] is None
+    crashed, hung = (graph["candidates"][0] for graph in report["graphs"])
+    assert (crashed["candidate"], crashed["outcome"]) == ("cpp_wrapper", "crashed")
+    assert "left with code 5" in crashed["reason"]
+    assert (hung["candidate"], hung["outcome"]) == ("cpp_wrapper", "timed out")
+    assert f"gave up compiling after {COMPILE_LIMIT_S} s" in hung["reason"]
+    assert report["comparison"] is not None
+    assert "cpp_wrapper" not in [graph["chosen"] for graph in report["graphs"]]
+    assert is_gone(int((fragile.folder / "pid").read_text()))
+
+
+# -- the end before the end -------------------------------------------------------------------------------------------
+
+STAGES = {
+    "loading": "loading the model",
+    "compiling": "compiling with torch.compile's defaults",
+    "searching": "trying candidates",
+}
+
+
+@pytest.fixture(scope="module")
+def waiting(root: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, Cli]]:
+    """Runs that wait for ever in different stages, started side by side."""
+    folder = tmp_path_factory.mktemp("waiting")
+    runs = {where: start(root, folder / where, HANGS, where=where) for where in STAGES}
+    yield runs
+    for cli in runs.values():
+        cli.process.kill()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("where", STAGES)
+def test_ctrl_c_leaves_a_partial_report_and_nothing_running(waiting: dict[str, Cli], where: str) -> None:
+    cli = waiting[where]
+    deadline = time.monotonic() + LIMIT_S
+    while not (cli.folder / "reached").exists():
+        assert cli.process.poll() is None, cli.end()
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
+    cli.process.send_signal(signal.SIGINT)
+    code, output, _ = cli.end()
+    assert code == INTERRUPTED
+    report = cli.report()
+    assert report["partial"] == f"interrupted by Ctrl-C while {STAGES[where]}"
+    assert "partial" in output.lower() or "interrupted" in output.lower()
+    assert is_gone(int((cli.folder / "pid").read_text()))
+    assert bool(report["graphs"]) is (where == "searching")
+    assert all(graph["budget"] for graph in report["graphs"])
+
+
+@pytest.mark.slow
+def test_a_model_that_fails_later_on_gives_a_partial_report_and_code_3(root: Path, tmp_path: Path) -> None:
+    cli = start(root, tmp_path, RAISES)
+    code, output, errors = cli.end()
+    assert code == ExitCode.USER_PROGRAM, output + errors
+    report = cli.report()
+    assert "the twelfth is the last" in report["partial"]
+    assert "net.py:" in report["partial"]
+    assert report["step_ns"] is not None  # the eager steps before it
+    assert is_gone(int((tmp_path / "pid").read_text()))

@@ -1,0 +1,210 @@
+"""Right results pass, however they are rounded; wrong ones do not, however they hide."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+
+from analyzer.core.trial import AccuracyReference
+from optimizers.accuracy import FACTOR, FLOOR_LIMIT, Judge, are_equal, relative_error
+
+torch.manual_seed(0)
+W, X = torch.randn(64, 64), torch.randn(32, 64)
+WIDE = X.double() @ W.double()
+NARROW = (X.bfloat16() @ W.bfloat16()).detach()
+
+
+def named(*tensors: torch.Tensor) -> tuple[tuple[str, torch.Tensor], ...]:
+    return tuple((f"output[{index}]", tensor) for index, tensor in enumerate(tensors))
+
+
+def a_judge(eager: torch.Tensor = NARROW, wide: torch.Tensor | None = WIDE, **changes: Any) -> Judge:
+    kind = AccuracyReference.FLOAT64 if wide is not None else AccuracyReference.EAGER
+    return Judge(kind, None if wide is None else named(wide), named(eager), **changes)
+
+
+def is_right(judge: Judge, *results: torch.Tensor) -> bool:
+    return judge.judge(named(*results)).is_right
+
+
+def test_eager_itself_is_right() -> None:
+    accuracy = a_judge().judge(named(NARROW))
+    assert accuracy.is_right
+    assert accuracy.error == accuracy.eager_error > 0
+    assert accuracy.worst == "output[0]"
+    assert accuracy.allowed >= FACTOR * accuracy.eager_error
+
+
+def test_other_roundings_in_bfloat16_are_right() -> None:
+    in_float32 = (X.bfloat16().float() @ W.bfloat16().float()).bfloat16()
+    by_halves = X[:, :32].bfloat16() @ W[:32].bfloat16() + X[:, 32:].bfloat16() @ W[32:].bfloat16()
+    assert not torch.equal(by_halves, NARROW)
+    assert is_right(a_judge(), in_float32)
+    assert is_right(a_judge(), by_halves)
+
+
+def test_a_better_result_than_eagers_is_right() -> None:
+    assert is_right(a_judge(), WIDE.bfloat16())
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        NARROW * 1.05,
+        NARROW.flip(0),
+        torch.zeros_like(NARROW),
+        NARROW + 1,
+        -NARROW,
+        (X.bfloat16() @ W.bfloat16().T),
+    ],
+    ids=["scaled", "rows swapped", "zeros", "shifted", "negated", "transposed weight"],
+)
+def test_a_wrong_result_is_wrong(wrong: torch.Tensor) -> None:
+    accuracy = a_judge().judge(named(wrong))
+    assert not accuracy.is_right
+    assert accuracy.error > accuracy.allowed
+
+
+def test_one_wrong_row_is_seen_in_float32() -> None:
+    eager = X @ W
+    wrong = eager.clone()
+    wrong[7] = 0
+    assert not is_right(a_judge(eager), wrong)
+
+
+@pytest.mark.parametrize("value", [float("nan"), float("inf"), float("-inf")])
+def test_nan_and_infinity_elsewhere_are_wrong_and_in_the_same_place_right(value: float) -> None:
+    there, elsewhere = NARROW.clone(), NARROW.clone()
+    there[0, 0] = value
+    elsewhere[0, 1] = value
+    judge = a_judge(there)
+    assert is_right(judge, there)
+    assert not is_right(judge, elsewhere)
+    assert not is_right(judge, NARROW)
+    assert judge.judge(named(NARROW)).worst == "output[0]"
+
+
+def test_infinities_of_the_other_sign_are_wrong() -> None:
+    plus = NARROW.clone()
+    plus[0, 0] = float("inf")
+    minus = plus.clone()
+    minus[0, 0] = float("-inf")
+    assert not is_right(a_judge(plus), minus)
+
+
+@pytest.mark.parametrize(
+    ("results", "says"),
+    [
+        (named(NARROW[:-1]), "is torch.bfloat16[31, 64]"),
+        (named(NARROW.float()), "is torch.float32[32, 64]"),
+        ((), "eager returns 1 tensors, this 0"),
+        (named(NARROW, NARROW), "eager returns 1 tensors, this 2"),
+        ((("other", NARROW),), "under other names"),
+    ],
+)
+def test_results_of_another_kind_are_wrong(results: Any, says: str) -> None:
+    accuracy = a_judge().judge(results)
+    assert not accuracy.is_right
+    assert says in str(accuracy.detail)
+
+
+def test_integers_and_booleans_are_exact() -> None:
+    for tensor in (torch.arange(5), torch.tensor([True, False])):
+        judge = a_judge(tensor, tensor)
+        assert is_right(judge, tensor.clone())
+        other = tensor.clone()
+        other[0] = other[1]
+        assert not is_right(judge, other)
+
+
+def test_the_one_wrong_tensor_among_many_is_named() -> None:
+    small, big = torch.ones(8) * 1e-6, torch.ones(8) * 1e6
+    judge = Judge(AccuracyReference.FLOAT64, named(big.double(), small.double(), big.double()), named(big, small, big))
+    accuracy = judge.judge(named(big, small * 2, big))
+    assert (accuracy.is_right, accuracy.worst) == (False, "output[1]")
+
+
+def test_a_gradient_that_eager_has_is_missed() -> None:
+    eager = (("output", NARROW), ("grad:weight", W))
+    judge = Judge(AccuracyReference.EAGER, None, eager)
+    assert not judge.judge((("output", NARROW),)).is_right
+
+
+def test_without_a_wider_run_eager_is_the_reference() -> None:
+    eager = X @ W
+    judge = a_judge(eager, None)
+    accuracy = judge.judge(named((X.double() @ W.double()).float()))
+    assert accuracy.is_right
+    assert accuracy.reference is AccuracyReference.EAGER
+    assert not is_right(judge, eager * 1.001)
+
+
+@pytest.mark.parametrize(
+    "useless",
+    [torch.full_like(WIDE, float("nan")), torch.randn_like(WIDE), WIDE[:1], torch.zeros_like(WIDE)],
+    ids=["nan", "noise", "another shape", "zeros"],
+)
+def test_a_wider_run_that_came_to_nothing_lets_nothing_through(useless: torch.Tensor) -> None:
+    judge = a_judge(wide=useless)
+    assert is_right(judge, NARROW)
+    assert not is_right(judge, NARROW * 1.2)
+    assert not is_right(judge, torch.zeros_like(NARROW))
+
+
+def test_zeros_are_wrong_however_far_eager_is_off() -> None:
+    far = (WIDE + 0.5 * WIDE.std() * torch.randn_like(WIDE)).float()
+    judge = a_judge(far)
+    assert is_right(judge, far)
+    assert not is_right(judge, torch.zeros_like(far))
+
+
+def random_judge() -> Judge:
+    """A model with dropout: two eager runs under different seeds, and one of the same seed in float64."""
+    keep = torch.rand(3, 32, 64) > 0.5
+    return a_judge(X * keep[0], (X * keep[0]).double(), other_eager=named(X * keep[1]), is_random=True)
+
+
+def test_a_random_model_is_judged_by_its_own_spread() -> None:
+    judge = random_judge()
+    assert is_right(judge, X * (torch.rand(32, 64) > 0.5))
+    assert not is_right(judge, X * 20)
+    assert judge.judge(named(X)).is_random
+
+
+def test_a_random_model_may_not_turn_into_nan() -> None:
+    assert not is_right(random_judge(), torch.full_like(X, float("nan")))
+
+
+def test_nothing_to_compare_is_said() -> None:
+    accuracy = Judge(AccuracyReference.EAGER, None, ()).judge(())
+    assert accuracy.is_right
+    assert accuracy.detail == "no tensors"
+
+
+@given(st.sampled_from((torch.float32, torch.bfloat16, torch.float16)), st.integers(1, 200))
+def test_one_unit_of_rounding_is_always_right_and_a_fifth_never(dtype: torch.dtype, size: int) -> None:
+    eager = torch.linspace(1, 2, size).to(dtype)
+    judge = a_judge(eager, eager.double())
+    eps = torch.finfo(dtype).eps
+    assert is_right(judge, (eager.double() * (1 + eps)).to(dtype))
+    assert not is_right(judge, (eager.double() * 1.2).to(dtype))
+    assert FLOOR_LIMIT < 0.2
+
+
+def test_the_error_is_relative_and_zero_truth_is_absolute() -> None:
+    truth = torch.tensor([3.0, 4.0])
+    assert relative_error(torch.tensor([3.0, 5.0]), truth) == pytest.approx(0.2)
+    assert relative_error(torch.tensor([0.3, 0.4]), torch.zeros(2)) == pytest.approx(0.5)
+    assert relative_error(torch.tensor([1j]), torch.tensor([2j])) == pytest.approx(0.5)
+
+
+def test_equal_means_the_same_bits_nan_included() -> None:
+    nan = torch.tensor([float("nan"), 1.0])
+    assert are_equal(named(nan), named(nan.clone()))
+    assert not are_equal(named(nan), named(torch.tensor([float("nan"), 1.0 + 1e-7])))
+    assert not are_equal(named(nan), named(nan, nan))
+    assert not are_equal(named(torch.tensor([1])), named(torch.tensor([2])))

@@ -1,0 +1,316 @@
+"""Several candidates for each graph in one capture, and a plan carried out: compiled for real, on small graphs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+import pytest
+import torch
+from torch import nn
+from torch.fx import GraphModule
+
+from analyzer.core.graphs import Direction, GraphKey
+from analyzer.core.plan import Choice, Plan
+from analyzer.core.trial import TrialOutcome
+from collectors import torch_compat
+from collectors.probe import RANGE_PREFIX, Probe, ProbeMode
+from collectors.versions import versions
+from optimizers.backend import Failure, PlanBackend, SwitchBackend, Watch, candidate_of, failure_of
+from optimizers.candidates.base import Candidate
+from optimizers.candidates.cpp_wrapper import CPP_WRAPPER
+from optimizers.candidates.cuda_graphs import CUDA_GRAPHS
+from optimizers.candidates.eager import EAGER
+from optimizers.candidates.fused import FUSED
+from tests.workloads import Mlp, captured, fresh_dynamo
+
+X = torch.randn(4, 8)
+BROKEN = Candidate(id="broken", title="broken", patches=(("no_such_setting", True),))
+
+
+@dataclass
+class Heard:
+    """Takes the place of a session's ears."""
+
+    events: list[tuple[str, str, str]] = field(default_factory=list)
+    programs: dict[GraphKey, GraphModule | None] = field(default_factory=dict)
+
+    def compiling(self, key: GraphKey, candidate: Candidate) -> None:
+        self.events.append(("compiling", str(key.direction), candidate.id))
+
+    def compiled(self, key: GraphKey, candidate: Candidate, dynamo: GraphModule, aot: GraphModule | None) -> None:
+        self.programs[key] = aot
+
+    def counted(self, key: GraphKey, candidate: Candidate, traffic_bytes: int | None) -> None:
+        pass
+
+    def refused(self, key: GraphKey, reasons: tuple[str, ...]) -> None:
+        self.events.append(("refused", str(key.direction), *reasons))  # type: ignore[arg-type]
+
+    def finished(self, key: GraphKey, candidate: Candidate) -> None:
+        self.events.append(("finished", str(key.direction), candidate.id))
+
+
+def a_watch(heard: Heard | None = None, device: str = "cpu") -> Watch:
+    return Watch(device, Probe(device), heard or Heard())
+
+
+def digests_of(model: Callable[..., Any], x: torch.Tensor) -> list[str]:
+    from collectors.graph_key import graph_digest
+
+    return [graph_digest(gm, inputs) for gm, inputs in captured(model, x)]
+
+
+# -- switching --------------------------------------------------------------------------------------------------------
+
+
+@dataclass
+class Switched:
+    model: Mlp
+    compiled: Callable[..., Any]
+    backend: SwitchBackend
+    heard: Heard
+    digests: list[str]
+
+
+@pytest.fixture(scope="module")
+def switched() -> Iterator[Switched]:
+    """Two graphs: the first under every candidate and one that does not compile, the second under the baseline."""
+    model = Mlp(talks=True)
+    heard = Heard()
+    with torch.no_grad():
+        digests = digests_of(model, X)
+        given_up = Candidate(id="given_up", title="given up")
+        wanted = {digests[0]: (EAGER, CPP_WRAPPER, BROKEN, CUDA_GRAPHS, given_up)}
+        skip = {(digests[0], given_up.id): Failure(TrialOutcome.CRASHED, "it took its process down")}
+        backend = SwitchBackend(wanted, a_watch(heard), skip)
+        compiled = torch_compat.compiled_model(model, backend)
+        compiled(X)
+    yield Switched(model, compiled, backend, heard, digests)
+    torch_compat.reset()
+
+
+def test_every_graph_has_the_baseline_and_those_asked_for_the_others(switched: Switched) -> None:
+    first, second = switched.backend.graphs
+    assert [first.digest, second.digest] == switched.digests
+    assert set(first.variants) == {"fused", "eager", "cpp_wrapper"}
+    assert set(second.variants) == {"fused"}
+
+
+def test_the_digest_is_the_same_under_every_backend(switched: Switched) -> None:
+    assert {key.digest for key in switched.heard.programs} == set(switched.digests)
+
+
+@pytest.mark.parametrize("candidate", ["fused", "eager", "cpp_wrapper"])
+def test_switching_gives_right_results_and_compiles_nothing(switched: Switched, candidate: str) -> None:
+    told = len(switched.heard.events)
+    switched.backend.select({switched.digests[0]: candidate})
+    first, second = switched.backend.graphs
+    with torch.no_grad():
+        torch.testing.assert_close(switched.compiled(X), switched.model(X))
+    assert first.active is first.variants[candidate]
+    assert second.active is second.variants["fused"]
+    assert len(switched.backend.graphs) == 2
+    assert len(switched.heard.events) == told
+
+
+def test_a_switched_graph_runs_what_was_selected(switched: Switched) -> None:
+    """Eager calls an operator for each of its own, the fused graph one kernel for them all."""
+    ran: dict[str, set[str]] = {}
+    for candidate in ("eager", "fused"):
+        switched.backend.select({switched.digests[0]: candidate})
+        with torch.no_grad(), torch.profiler.profile() as recording:
+            switched.compiled(X)
+        ran[candidate] = {event.name for event in recording.events()}
+    assert "aten::relu" in ran["eager"]
+    assert "aten::relu" not in ran["fused"]
+
+
+def test_what_is_not_selected_goes_back_to_the_baseline(switched: Switched) -> None:
+    switched.backend.select({switched.digests[0]: "eager"})
+    switched.backend.select({})
+    assert switched.backend.graphs[0].active is switched.backend.graphs[0].variants["fused"]
+    switched.backend.select({switched.digests[0]: "broken"})
+    assert switched.backend.graphs[0].active is switched.backend.graphs[0].variants["fused"]
+
+
+def test_a_candidate_that_does_not_compile_costs_itself_alone(switched: Switched) -> None:
+    failure = switched.backend.failure(switched.digests[0], "broken")
+    assert failure is not None
+    assert failure.outcome is TrialOutcome.FAILED
+    assert "no_such_setting" in failure.reason
+    assert switched.backend.failure(switched.digests[0], "fused") is None
+    assert switched.backend.failure(switched.digests[1], "broken") is None
+
+
+def test_a_candidate_that_cannot_run_here_is_refused_without_being_tried(switched: Switched) -> None:
+    failure = switched.backend.failure(switched.digests[0], "cuda_graphs")
+    assert failure is not None
+    assert failure.outcome is TrialOutcome.REFUSED
+    assert "CUDA" in failure.reason
+    assert not [event for event in switched.heard.events if event[2] == "cuda_graphs"]
+
+
+def test_a_candidate_given_up_before_is_not_tried_again(switched: Switched) -> None:
+    failure = switched.backend.failure(switched.digests[0], "given_up")
+    assert failure == Failure(TrialOutcome.CRASHED, "it took its process down")
+    assert not [event for event in switched.heard.events if event[2] == "given_up"]
+
+
+def test_every_compilation_is_announced_before_and_after(switched: Switched) -> None:
+    for candidate in ("fused", "eager", "cpp_wrapper", "broken"):
+        mine = [what for what, _, name in switched.heard.events if name == candidate]
+        assert mine[0] == "compiling"
+        assert mine[-1] == "finished"
+
+
+def test_where_nothing_compiles_the_graph_runs_as_captured(monkeypatch: pytest.MonkeyPatch) -> None:
+    def failing(*_: Any, **__: Any) -> Any:
+        raise RuntimeError("no compiler")
+
+    monkeypatch.setattr(torch_compat, "compile_graph", failing)
+    backend = SwitchBackend({}, a_watch())
+    model = Mlp()
+    with fresh_dynamo(), torch.no_grad():
+        torch.testing.assert_close(torch_compat.compiled_model(model, backend)(X), model(X))
+    failure = backend.failure(backend.graphs[0].digest, "fused")
+    assert failure == Failure(TrialOutcome.FAILED, "RuntimeError: no compiler")
+
+
+def test_a_selection_holds_for_graphs_that_are_captured_later() -> None:
+    model = Mlp()
+    with torch.no_grad(), fresh_dynamo():
+        (digest,) = digests_of(model, X)
+        backend = SwitchBackend({digest: (EAGER,)}, a_watch())
+        backend.select({digest: "eager"})
+        torch_compat.compiled_model(model, backend)(X)
+        (graph,) = backend.graphs
+        assert graph.active is graph.variants["eager"]
+
+
+def test_out_of_memory_is_an_outcome_of_its_own() -> None:
+    assert failure_of(torch.OutOfMemoryError("CUDA out of memory")).outcome is TrialOutcome.OUT_OF_MEMORY
+    assert failure_of(ValueError("no")) == Failure(TrialOutcome.FAILED, "ValueError: no")
+    with pytest.raises(KeyError):
+        candidate_of("nothing")
+
+
+# -- a plan in training -----------------------------------------------------------------------------------------------
+
+
+class Trained(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.linear = nn.Linear(8, 8)
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return torch.tanh(self.linear(x)).sum()
+
+
+@dataclass
+class Training:
+    model: Trained
+    compiled: Callable[..., Any]
+    backend: PlanBackend
+    watch: Watch
+    heard: Heard
+    digest: str
+
+
+def gradients(model: Trained, run: Callable[..., Any]) -> list[torch.Tensor]:
+    model.zero_grad(set_to_none=True)
+    run(X).backward()
+    return [p.grad.clone() for p in model.parameters() if p.grad is not None]
+
+
+@pytest.fixture(scope="module")
+def training() -> Iterator[Training]:
+    """Forward fused, backward with the C++ wrapper, and one step done."""
+    model = Trained()
+    (digest,) = digests_of(model, X)
+    choices = (
+        Choice(GraphKey(digest, Direction.FORWARD), "fused"),
+        Choice(GraphKey(digest, Direction.BACKWARD), "cpp_wrapper"),
+    )
+    heard = Heard()
+    watch = a_watch(heard)
+    backend = PlanBackend(Plan(choices, "cpu", versions()), watch)
+    compiled = torch_compat.compiled_model(model, backend)
+    gradients(model, compiled)
+    yield Training(model, compiled, backend, watch, heard, digest)
+    torch_compat.reset()
+
+
+def test_forward_and_backward_of_a_graph_may_differ_and_gradients_are_right(training: Training) -> None:
+    found, expected = gradients(training.model, training.compiled), gradients(training.model, training.model)
+    assert len(found) == len(expected) == 2
+    for ours, theirs in zip(found, expected, strict=True):
+        torch.testing.assert_close(ours, theirs)
+    assert training.backend.unknown == []
+
+
+def test_the_backward_has_a_key_and_a_program_of_its_own(training: Training) -> None:
+    forward, backward = (GraphKey(training.digest, d) for d in (Direction.FORWARD, Direction.BACKWARD))
+    assert set(training.heard.programs) == {forward, backward}
+    assert training.heard.programs[forward] is not training.heard.programs[backward]
+
+
+def test_both_directions_are_probed_apart(training: Training) -> None:
+    probe = training.watch.probe
+    probe.mode = ProbeMode.CLOCK
+    try:
+        probe.begin_step()
+        gradients(training.model, training.compiled)
+        calls = probe.calls(probe.end_step()).calls
+    finally:
+        probe.mode = ProbeMode.OFF
+    assert [call.key.direction for call in calls] == [Direction.FORWARD, Direction.BACKWARD]
+    assert calls[0].end_ns <= calls[1].start_ns
+
+
+def test_both_directions_have_their_range_in_a_trace(training: Training) -> None:
+    training.watch.probe.mode = ProbeMode.RANGE
+    try:
+        with torch.profiler.profile(activities=[torch.profiler.ProfilerActivity.CPU]) as recording:
+            gradients(training.model, training.compiled)
+    finally:
+        training.watch.probe.mode = ProbeMode.OFF
+    names = [e.name.removeprefix(RANGE_PREFIX) for e in recording.events() if e.name.startswith(RANGE_PREFIX)]
+    assert sorted(names) == [f"{training.digest}.backward", f"{training.digest}.forward"]
+
+
+# -- what a plan asks for ---------------------------------------------------------------------------------------------
+
+
+def asked(plan: Plan, digest: str, direction: Direction) -> tuple[str, str]:
+    forward, backward = PlanBackend(plan)._candidates(GraphKey(digest, direction))
+    return forward.id, backward.id
+
+
+def a_plan(**choices: str) -> Plan:
+    """`a_plan(forward="fused", backward="cuda_graphs")` for the graph `abc`."""
+    chosen = tuple(Choice(GraphKey("abc", Direction(d)), candidate) for d, candidate in choices.items())
+    return Plan(chosen, "cpu", versions())
+
+
+def test_an_unknown_graph_takes_the_default_and_is_listed() -> None:
+    backend = PlanBackend(a_plan(inference="cpp_wrapper"))
+    assert backend._candidates(GraphKey("other", Direction.INFERENCE)) == (FUSED, FUSED)
+    assert backend.unknown == ["other"]
+
+
+def test_a_backward_follows_its_forward_unless_the_plan_says_otherwise() -> None:
+    assert asked(a_plan(forward="cpp_wrapper"), "abc", Direction.FORWARD) == ("cpp_wrapper", "cpp_wrapper")
+    assert asked(a_plan(forward="fused", backward="cpp_wrapper"), "abc", Direction.FORWARD) == ("fused", "cpp_wrapper")
+
+
+def test_a_backward_cuda_graph_needs_a_forward_one() -> None:
+    assert asked(a_plan(forward="fused", backward="cuda_graphs"), "abc", Direction.FORWARD) == ("fused", "fused")
+    both = a_plan(forward="cuda_graphs", backward="cuda_graphs")
+    assert asked(both, "abc", Direction.FORWARD) == ("cuda_graphs", "cuda_graphs")
+
+
+def test_a_graph_that_turned_out_to_be_of_inference_is_found() -> None:
+    """Its inputs want gradients and its outputs have none: AOTAutograd made an inference program of it."""
+    assert asked(a_plan(inference="cpp_wrapper"), "abc", Direction.FORWARD)[0] == "cpp_wrapper"

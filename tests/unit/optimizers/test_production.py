@@ -1,0 +1,137 @@
+"""`analyzer.optimize`: the plan carried out in production, or refused with the reason."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+
+from analyzer.core.errors import ExitCode, UsageError
+from analyzer.core.graphs import Direction, GraphKey
+from analyzer.core.plan import Choice, Plan
+from collectors.device_cpu import cpu_name
+from collectors.graph_key import graph_digest
+from collectors.versions import versions
+from optimizers import backend as backend_module
+from optimizers.plan import write_plan
+from optimizers.production import optimize
+from tests.workloads import Mlp, captured, fresh_dynamo
+
+X = torch.randn(4, 8)
+
+
+def a_plan(*candidates: str, **changes: Any) -> Plan:
+    """A plan for the graphs of a talking Mlp, whose two layers differ."""
+    with torch.no_grad():
+        digests = [graph_digest(gm, inputs) for gm, inputs in captured(Mlp(talks=True), X)]
+    keys = [GraphKey(digest, Direction.INFERENCE) for digest in digests]
+    choices = tuple(Choice(key, candidate) for key, candidate in zip(keys, candidates, strict=False))
+    return replace(Plan(choices, cpu_name(), versions()), **changes)
+
+
+@pytest.fixture
+def carried_out(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, str]]:
+    """(forward, backward) candidate of each graph in turn; nothing is compiled."""
+    asked: list[tuple[str, str]] = []
+
+    def compile_candidate(gm: Any, inputs: Any, forward: Any, backward: Any, _: Any) -> Callable[..., Any]:
+        asked.append((forward.id, backward.id))
+        return gm.forward  # type: ignore[no-any-return]
+
+    monkeypatch.setattr(backend_module, "compile_candidate", compile_candidate)
+    return asked
+
+
+def test_each_graph_gets_the_candidate_of_the_plan(carried_out: list[tuple[str, str]]) -> None:
+    model = Mlp(talks=True)
+    with fresh_dynamo(), torch.no_grad():
+        optimized = optimize(model, a_plan("cpp_wrapper", "eager"))
+        torch.testing.assert_close(optimized(X), model(X))
+    assert [forward for forward, _ in carried_out] == ["cpp_wrapper", "eager"]
+
+
+def test_a_graph_the_plan_does_not_know_takes_the_default(carried_out: list[tuple[str, str]]) -> None:
+    with fresh_dynamo(), torch.no_grad():
+        optimize(Mlp(talks=True), a_plan("cpp_wrapper"))(X)
+    assert [forward for forward, _ in carried_out] == ["cpp_wrapper", "fused"]
+
+
+def test_a_plan_that_leaves_the_model_alone_gives_the_model_itself() -> None:
+    model = Mlp()
+    assert optimize(model, a_plan("fused", is_compiled=False)) is model
+
+
+def test_the_users_model_is_left_untouched(carried_out: list[tuple[str, str]]) -> None:
+    model = Mlp(talks=True)
+    before = {name: value.clone() for name, value in model.state_dict().items()}
+    names = set(vars(model))
+    with fresh_dynamo(), torch.no_grad():
+        optimize(model, a_plan("fused", "fused"))(X)
+    assert set(vars(model)) - {"_is_torch_compile"} == names  # torch.compile itself writes that one
+    assert all(torch.equal(value, before[name]) for name, value in model.state_dict().items())
+
+
+@pytest.mark.parametrize(
+    ("changes", "says"),
+    [
+        ({"device": "NVIDIA H200"}, "made on NVIDIA H200, this is"),
+        ({"versions": replace(versions(), torch="1.9.1")}, "made with torch 1.9, this is"),
+    ],
+)
+def test_a_plan_of_another_machine_is_refused_unless_asked_for(changes: dict[str, Any], says: str) -> None:
+    plan = a_plan("fused", **changes)
+    with pytest.raises(UsageError, match=says) as caught:
+        optimize(Mlp(), plan)
+    assert "strict=False" in str(caught.value.hint)
+    assert caught.value.exit_code is ExitCode.USAGE
+    assert callable(optimize(Mlp(), plan, strict=False))
+
+
+def test_another_patch_release_and_build_are_the_same_torch() -> None:
+    release = ".".join(torch.__version__.split("+")[0].split(".")[:2])
+    plan = a_plan("fused", versions=replace(versions(), torch=f"{release}.99+cu130"))
+    assert callable(optimize(Mlp(), plan))
+
+
+@pytest.mark.parametrize("strict", [True, False])
+def test_an_unknown_candidate_is_refused_either_way(strict: bool) -> None:
+    with pytest.raises(UsageError, match="unknown candidate, 'warp_drive'"):
+        optimize(Mlp(), a_plan("warp_drive"), strict=strict)
+
+
+_IN_THE_NEXT_PROCESS = """
+import sys
+import torch, analyzer
+from optimizers import backend
+from tests.workloads import Mlp
+asked = []
+def compile_candidate(gm, inputs, forward, backward, watch):
+    asked.append(forward.id)
+    return gm.forward
+backend.compile_candidate = compile_candidate
+with torch.no_grad():
+    analyzer.optimize(Mlp(talks=True), plan=sys.argv[1])(torch.randn(4, 8))
+print(*asked)
+"""
+
+
+def test_a_plan_works_in_the_next_process(root: Path, tmp_path: Path) -> None:
+    path = tmp_path / "plan.json"
+    write_plan(a_plan("cpp_wrapper", "eager"), path)
+    done = subprocess.run(
+        [sys.executable, "-W", "ignore", "-c", _IN_THE_NEXT_PROCESS, str(path)],
+        cwd=root,
+        env={**os.environ, "PYTHONHASHSEED": "5", "PYTHONPATH": str(root)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.split() == ["cpp_wrapper", "eager"]

@@ -1,0 +1,124 @@
+"""A report can be made of whatever has been measured so far, and its headline claims no more."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from analyzer.assemble import assemble
+from analyzer.core.graphs import GapKey
+from analyzer.core.report import Report
+from analyzer.core.run import Verification
+from analyzer.core.samples import Samples
+from analyzer.core.trial import Change, TrialOutcome
+from analyzer.core.verdict import Bound
+from analyzer.diagnosis import diagnose
+from analyzer.headline import NO_GRAPH
+from analyzer.measured import Measured
+from analyzer.targets import predictions
+from optimizers.search import CandidateTrial
+from tests.rule_facts import captured
+from tests.unit.derive.runs import DEVICE, A, B, recording
+from tests.unit.fake_driver import BREAK, STEP_NS, VERSIONS, a_capture, a_timing, a_way, facts
+from tests.unit.optimizers.fake_lab import around, measured
+
+FAST, SLOW = STEP_NS // 2, STEP_NS * 2
+
+
+def report(of: Measured) -> Report:
+    return assemble(of, target="net.py", next_command="analyze doctor")
+
+
+@pytest.fixture
+def diagnosed(tmp_path: Path) -> Measured:
+    found = Measured(facts=facts(), versions=VERSIONS, capture=a_capture(), timing=a_timing(), device=DEVICE)
+    found.eager_ns = found.default_ns = around(STEP_NS)
+    found.before = diagnose(a_timing(), recording().save(tmp_path / "t.json.gz"), found.capture, DEVICE, None)
+    found.predicted_ns = predictions(found)
+    return found
+
+
+def verified(of: Measured, planned_ns: int, outcome: TrialOutcome = TrialOutcome.MEASURED) -> Measured:
+    of.plan = of.plan_of({A.digest: "cuda_graphs"})
+    ways = a_way("eager", SLOW), a_way("default", STEP_NS), a_way("plan", planned_ns, outcome)
+    of.verification = Verification(*ways, capture=None, timing=None)
+    return of
+
+
+def test_nothing_measured_is_a_report_of_unknowns() -> None:
+    empty = report(Measured(partial="interrupted"))
+    assert empty.headline.startswith("No verdict")
+    assert (empty.graphs, empty.step_ns, empty.comparison, empty.linked_share) == ((), None, None, None)
+    assert (empty.workload.name, empty.workload.device, empty.device.name) == ("net.py", "unknown", "unknown")
+    assert empty.partial == "interrupted"
+
+
+def test_captured_but_not_timed_is_undecided_and_says_why() -> None:
+    found = report(Measured(facts=facts(), capture=a_capture()))
+    assert [g.verdict.bound for g in found.graphs] == [Bound.UNDECIDED] * 2
+    assert all(g.verdict.missing and g.budget is None and g.before_ns is None for g in found.graphs)
+    assert found.graphs[0].ended_by == BREAK
+
+
+def test_no_graph_is_said_loudly() -> None:
+    assert report(Measured(facts=facts(), capture=replace(captured(), graphs=()))).headline == NO_GRAPH
+
+
+def test_the_diagnosis_shows_every_region_and_what_ended_it(diagnosed: Measured) -> None:
+    found = report(diagnosed)
+    assert [g.calls_per_step for g in found.graphs] == [1.0, 1.0]
+    gaps = {gap.key: gap.where for gap in found.eager_gaps}
+    assert gaps == {GapKey(None, A): None, GapKey(A, B): BREAK.where, GapKey(B, None): None}
+    assert found.linked_share == 1.0
+    assert {g.chosen for g in found.graphs} == {"fused"}
+    shown = sum(r.budget.elapsed_ns for r in (*found.graphs, *found.eager_gaps) if r.budget)
+    assert found.step_budget is not None
+    assert shown == found.step_budget.elapsed_ns == STEP_NS
+
+
+def test_it_is_pure(diagnosed: Measured) -> None:
+    assert report(diagnosed) == report(diagnosed)
+
+
+def test_trials_stand_under_their_graph(diagnosed: Measured) -> None:
+    diagnosed.trials.append(CandidateTrial(B.digest, "eager", 7, measured(FAST, against_ns=STEP_NS)))
+    first, second = report(diagnosed).graphs
+    assert first.candidates == ()
+    (tried,) = second.candidates
+    assert (tried.candidate, tried.predicted_ns, tried.measured_ns, tried.baseline_ns) == ("eager", 7, FAST, STEP_NS)
+
+
+@pytest.mark.parametrize(
+    ("planned_ns", "change", "says"),
+    [
+        (FAST, Change.FASTER, "The plan: 0.80 → 0.40 ms a step, 2.0"),
+        (STEP_NS, Change.SAME, "Nothing beats torch.compile default"),
+        (SLOW, Change.SLOWER, "The plan lost"),
+    ],
+)
+def test_the_headline_says_what_was_measured(diagnosed: Measured, planned_ns: int, change: Change, says: str) -> None:
+    found = report(verified(diagnosed, planned_ns))
+    assert found.comparison is not None
+    assert found.comparison.outcome is change
+    assert says in found.headline
+    assert [(p.name, p.is_chosen) for p in found.plans] == [("eager", False), ("default", False), ("plan", True)]
+    assert [g.chosen for g in found.graphs] == ["cuda_graphs", "fused"]
+
+
+def test_a_difference_within_noise_is_called_so(diagnosed: Measured) -> None:
+    of = verified(diagnosed, STEP_NS)
+    assert of.verification is not None
+    noisy = Samples(tuple(round(STEP_NS * f) for f in (0.5, 1.5, 0.8, 1.2, 1.0, 0.7, 1.3, 0.6, 1.4)))
+    of.verification = replace(of.verification, planned=replace(of.verification.planned, step_ns=noisy))
+    assert "No difference beyond noise" in report(of).headline
+
+
+def test_a_model_left_alone_is_eager_everywhere(diagnosed: Measured) -> None:
+    of = verified(diagnosed, FAST)
+    of.plan = of.plan_of({}, is_compiled=False)
+    found = report(of)
+    assert "Leave it alone" in found.headline
+    assert {g.chosen for g in found.graphs} == {"eager"}
+    assert [(p.name, p.is_chosen) for p in found.plans] == [("eager", True), ("default", False)]

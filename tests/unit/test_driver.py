@@ -1,0 +1,45 @@
+"""In a notebook the session runs in the caller's own process, and leaves everything as it was."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+
+from analyzer.core.errors import UserProgramError
+from analyzer.core.run import Event
+from analyzer.core.settings import Mode
+from analyzer.driver import LocalDriver
+from tests.workloads import Mlp, a_workload
+
+
+def test_the_callers_model_is_as_it_was_afterwards() -> None:
+    model = Mlp()
+    sgd = torch.optim.SGD(model.parameters(), lr=1.0)
+    before = {name: value.clone() for name, value in model.state_dict().items()}
+    heard: list[Event | None] = []
+    driver = LocalDriver(a_workload(model, mode=Mode.TRAINING, optimizer=sgd), heard.append)
+    driver.start((), None)
+    facts = driver.call("start", limit_s=1.0)
+    driver.call("time_eager")
+    assert facts.mode == "training"
+    assert not torch.equal(model.first.weight, before["first.weight"])
+    driver.close()
+    assert all(torch.equal(value, before[name]) for name, value in model.state_dict().items())
+    assert all(parameter.grad is None for parameter in model.parameters())
+    assert [event.doing for event in heard if event] == ["running the model once", "timing eager"]
+
+
+def test_what_the_model_raises_is_one_message_and_closing_still_works() -> None:
+    def failing(x: torch.Tensor) -> torch.Tensor:
+        raise ValueError("no such thing")
+
+    driver = LocalDriver(a_workload(failing, torch.ones(1)), lambda _: None)
+    driver.start((), None)
+    with pytest.raises(UserProgramError, match="ValueError: no such thing"):
+        driver.call("start")
+    driver.close()
+    driver.close()
+
+
+def test_it_says_that_a_candidate_that_crashes_takes_the_caller_with_it() -> None:
+    assert LocalDriver(a_workload(), lambda _: None).is_isolated is False

@@ -1,0 +1,142 @@
+"""Where trials are made: a lost process costs the candidate it was at, and the rest goes on in a fresh one."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from analyzer.core.run import Event, LostChildError
+from analyzer.core.trial import TrialOutcome
+from analyzer.lab import MAX_RESTARTS, PipelineLab
+from analyzer.measured import Measured
+from analyzer.narrator import Narrator
+from analyzer.progress import SilentProgress
+from optimizers.search import CandidateTrial, JointTrial
+from tests.unit.derive.runs import A, B
+from tests.unit.fake_driver import FakeDriver, lost
+
+WANTED = {A.digest: ("eager", "cpp_wrapper"), B.digest: ("eager",)}
+
+
+class Notes(SilentProgress):
+    def __init__(self) -> None:
+        self.said: list[str] = []
+
+    def note(self, text: str) -> None:
+        self.said.append(text)
+
+    def step(self, done: int, total: int, note: str = "") -> None:
+        self.said.append(f"{done}/{total} {note}")
+
+
+def a_lab(driver: FakeDriver, progress: Notes | None = None, *, is_fresh: bool = True) -> PipelineLab:
+    driver.is_open = not is_fresh
+    return PipelineLab(driver, Measured(), Narrator(progress or Notes()), 120.0, is_fresh)
+
+
+def compiling(candidate: str, key: Any = A, *, hung: bool = False, is_over: bool = False) -> LostChildError:
+    return lost(f"compiling {candidate}", hung=hung, key=key, candidate=candidate, is_over=is_over)
+
+
+def test_a_fresh_process_is_started_and_judged_once() -> None:
+    driver = FakeDriver()
+    lab = a_lab(driver)
+    lab.prepare(WANTED)
+    lab.prepare(WANTED)
+    assert driver.methods == ["load", "start", "prepare_judge", "build", "build"]
+
+
+def test_a_process_that_may_be_kept_is() -> None:
+    driver = FakeDriver()
+    a_lab(driver, is_fresh=False).prepare(WANTED)
+    assert driver.methods == ["prepare_judge", "build"]
+
+
+@pytest.mark.parametrize(
+    ("hung", "outcome", "reason"),
+    [
+        (True, TrialOutcome.TIMED_OUT, "gave up compiling after 120 s"),
+        (False, TrialOutcome.CRASHED, "the process died"),
+    ],
+)
+def test_a_compilation_that_ends_its_process_is_given_up_and_the_rest_built(
+    hung: bool, outcome: TrialOutcome, reason: str
+) -> None:
+    driver = FakeDriver(fails={"build": compiling("cpp_wrapper", hung=hung)})
+    notes = Notes()
+    lab = a_lab(driver, notes)
+    lab.prepare(WANTED)
+    (skip,) = driver.skips[-1]
+    assert (skip.digest, skip.candidate, skip.outcome) == (A.digest, "cpp_wrapper", outcome)
+    assert skip.reason.startswith(reason)
+    assert any("cpp_wrapper" in text and reason in text for text in notes.said)
+    trial = lab.measure({A.digest: "cpp_wrapper"})
+    assert (trial.outcome, trial.reason) == (outcome, skip.reason)
+    assert "trial" not in driver.methods
+    assert lab.measure({B.digest: "eager"}).outcome is TrialOutcome.MEASURED
+
+
+def test_a_crash_that_no_compilation_explains_ends_the_search() -> None:
+    for error in (lost("running"), compiling("cpp_wrapper", is_over=True)):
+        driver = FakeDriver(fails={"build": error})
+        with pytest.raises(LostChildError):
+            a_lab(driver).prepare(WANTED)
+
+
+def test_a_trial_that_hangs_is_timed_out_and_the_next_one_runs() -> None:
+    driver = FakeDriver(fails={"trial": lost(hung=True)})
+    lab = a_lab(driver)
+    lab.prepare(WANTED)
+    assert lab.measure({A.digest: "eager"}).outcome is TrialOutcome.TIMED_OUT
+    assert driver.methods.count("load") == 2
+    assert lab.measure({A.digest: "cpp_wrapper"}).outcome is TrialOutcome.MEASURED
+
+
+def test_losses_one_after_another_are_all_remembered() -> None:
+    driver = FakeDriver(fails={"build": [compiling("cpp_wrapper"), compiling("eager", B)]})
+    a_lab(driver).prepare(WANTED)
+    assert [(s.digest, s.candidate) for s in driver.skips[-1]] == [(A.digest, "cpp_wrapper"), (B.digest, "eager")]
+
+
+def test_what_was_given_up_for_one_graph_is_still_tried_with_others() -> None:
+    driver = FakeDriver(fails={"build": compiling("eager")})
+    lab = a_lab(driver)
+    lab.prepare(WANTED)
+    assert lab.measure({A.digest: "eager", B.digest: "eager"}).outcome is TrialOutcome.MEASURED
+
+
+def test_there_is_an_end_to_starting_again() -> None:
+    driver = FakeDriver(fails={"build": [compiling(f"c{n}") for n in range(MAX_RESTARTS + 5)]})
+    with pytest.raises(LostChildError):
+        a_lab(driver).prepare(WANTED)
+    assert driver.methods.count("build") == MAX_RESTARTS + 1
+
+
+def test_trials_are_kept_as_they_end() -> None:
+    measured, notes = Measured(), Notes()
+    lab = PipelineLab(FakeDriver(), measured, Narrator(notes), 120.0, True)
+    lab.prepare(WANTED)
+    alone = CandidateTrial(A.digest, "eager", None, lab.measure({A.digest: "eager"}))
+    joint = JointTrial("eager everywhere", {A.digest: "eager"}, alone.trial)
+    lab.tried(alone, 1, 3)
+    lab.tried(joint, 1, 1)
+    assert (measured.trials, measured.joint) == ([alone], [joint])
+    assert notes.said == ["1/3 eager measured", "1/1 together: eager everywhere"]
+
+
+def test_the_narrator_keeps_the_count_while_events_pass() -> None:
+    notes = Notes()
+    told = Narrator(notes)
+    told.stage("trying candidates")
+    told.step(2, 6, "eager measured")
+    told.hear(Event("compiling fusion", A, "fused"))
+    told.hear(None)
+    told.stage("verifying")
+    told.hear(None)
+    assert notes.said == [
+        "2/6 eager measured",
+        f"2/6 compiling fusion, graph {A.digest}",
+        f"2/6 compiling fusion, graph {A.digest}",
+        "0/0 ",
+    ]

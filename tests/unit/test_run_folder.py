@@ -1,0 +1,66 @@
+"""The folder of a run: made before anything is measured, and never a mixture of two runs."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+from analyzer.core.errors import ExitCode, UsageError
+from analyzer.reporting.json import read_report
+from analyzer.run_folder import RunFolder
+from optimizers.plan import read_plan
+from tests.reports import a_report
+from tests.unit.optimizers.test_plan import PLAN
+
+
+def test_a_folder_without_a_name_is_named_after_the_model_and_the_time(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    folder = RunFolder.create("my model/v2:α", None)
+    assert re.fullmatch(r"my-model-v2-\d{8}-\d{6}", folder.path.name)
+    assert folder.path.parent == tmp_path / "runs"
+    assert RunFolder.create("../..", None).path.parent == tmp_path / "runs"
+
+
+def test_it_is_found_after_the_program_changed_its_directory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    folder = RunFolder.create("net", "out/run")
+    assert str(folder.shown) == "out/run"
+    (tmp_path / "elsewhere").mkdir()
+    monkeypatch.chdir(tmp_path / "elsewhere")
+    folder.save_report(a_report())
+    assert read_report(tmp_path / "out" / "run" / "report.json") == a_report()
+
+
+def test_what_is_saved_can_be_read(tmp_path: Path) -> None:
+    folder = RunFolder.create("net", str(tmp_path))
+    folder.save_report(a_report())
+    folder.save_plan(PLAN)
+    assert read_report(folder.report) == a_report()
+    assert read_plan(folder.plan) == PLAN
+
+
+def test_an_earlier_run_is_cleared_and_nothing_else_is(tmp_path: Path) -> None:
+    folder = RunFolder.create("net", str(tmp_path))
+    for path in (folder.report, folder.plan, folder.before_trace, folder.after_trace, folder.program_log):
+        path.write_text("old")
+    (tmp_path / "notes.txt").write_text("mine")
+    folder.clear()
+    assert [path.name for path in tmp_path.iterdir()] == ["notes.txt"]
+
+
+def test_making_it_leaves_no_trace_of_the_try(tmp_path: Path) -> None:
+    RunFolder.create("net", str(tmp_path / "a" / "b"))
+    assert list((tmp_path / "a" / "b").iterdir()) == []
+
+
+def test_where_it_cannot_be_written_the_folder_is_named(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    for out in (tmp_path / "file", tmp_path / "file" / "below"):
+        with pytest.raises(UsageError, match=re.escape(str(out))) as caught:
+            RunFolder.create("net", str(out))
+        assert caught.value.exit_code is ExitCode.USAGE
+        assert "--out" in str(caught.value.hint)
