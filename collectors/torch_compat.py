@@ -144,7 +144,9 @@ def _counting_traffic() -> Iterator[None]:
     counted must not fail the compilation.
     """
     logger = logging.getLogger("torch._inductor.compile_fx.__inductor_metrics")
-    level, propagate, count = logger.level, logger.propagate, GraphLowering.count_bytes
+    level, propagate, is_disabled = logger.level, logger.propagate, logger.disabled
+    count = GraphLowering.count_bytes
+    logger.disabled = False
     logger.setLevel(logging.INFO)
     logger.propagate = False
     GraphLowering.count_bytes = _count_bytes  # type: ignore[method-assign,assignment]
@@ -154,6 +156,7 @@ def _counting_traffic() -> Iterator[None]:
         GraphLowering.count_bytes = count  # type: ignore[method-assign]
         logger.setLevel(level)
         logger.propagate = propagate
+        logger.disabled = is_disabled
 
 
 def _count_bytes(graph: Any) -> tuple[int, list[Any], list[Any]]:

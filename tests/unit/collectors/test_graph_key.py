@@ -215,6 +215,7 @@ print(*digests(Mlp(talks=True), x), *digests(lambda x: torch.cond(x.sum() > 0, t
 """
 
 
+@pytest.mark.slow
 def test_it_is_the_same_in_another_process(root: Path) -> None:
     here = [*digests(Mlp(talks=True), X)]
     here += digests(lambda x: torch.cond(x.sum() > 0, torch.sin, torch.cos, (x,)), X)

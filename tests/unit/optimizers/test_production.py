@@ -122,6 +122,7 @@ print(*asked)
 """
 
 
+@pytest.mark.slow
 def test_a_plan_works_in_the_next_process(root: Path, tmp_path: Path) -> None:
     path = tmp_path / "plan.json"
     write_plan(a_plan("cpp_wrapper", "eager"), path)
