@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Final
 
 from analyzer.core.device import Device, Source, Versions
-from analyzer.core.graphs import GapKey, Graph, SourceLine
+from analyzer.core.graphs import GapKey, Graph, Region, SourceLine
 from analyzer.core.plan import FUSED
 from analyzer.core.report import CandidateReport, GapReport, GraphReport, PlanTrial, Report, WorkloadFacts
 from analyzer.core.run import Way
@@ -90,7 +91,17 @@ def _trace_notes(before: Diagnosis | None) -> tuple[str, ...]:
         return ()
     regions = (note for judged in before.regions for note in judged.budget.notes)
     # What the reader left out of a trace of our own making (flow arrows, metadata) says nothing of the model.
-    return tuple(dict.fromkeys((*before.attribution.notes, *regions)))
+    return (*before.attribution.notes, *_summed(regions))
+
+
+def _summed(notes: Iterable[str]) -> tuple[str, ...]:
+    """Notes of several regions that differ in their leading count alone become one with the sum."""
+    counts: dict[str, int] = {}
+    for note in notes:
+        number, _, rest = note.partition(" ")
+        words, count = (rest, int(number)) if number.isdecimal() else (note, 0)
+        counts[words] = counts.get(words, 0) + count
+    return tuple(f"{count} {words}" if count else words for words, count in counts.items())
 
 
 def _comparison(measured: Measured) -> Comparison | None:
@@ -139,7 +150,7 @@ def _graph(graph: Graph, measured: Measured) -> GraphReport:
         busy_ns=before.budget.busy_ns if before else None,
         candidates=_candidates(graph, measured),
         chosen=_chosen(graph, measured),
-        before_ns=_elapsed(before),
+        before_ns=_before_ns(graph.key, before, measured),
         after_ns=_elapsed(after),
         verdict_after=after.verdict if after else None,
         budget_after=after.budget.budget if after else None,
@@ -155,6 +166,14 @@ def _verdict(judged: Judged | None, measured: Measured) -> Verdict:
     if judged is not None:
         return judged.verdict
     return Verdict(Bound.UNDECIDED, None, (), missing=NOT_TIMED if measured.before is None else NOT_CALLED)
+
+
+def _before_ns(region: Region, judged: Judged | None, measured: Measured) -> int | None:
+    """The region under the default, timed beside the plan where one was verified, else in the first clean pass."""
+    checked = measured.verification
+    beside = checked.default_timing.regions if checked and checked.default_timing else ()
+    again = next((timing.elapsed_ns.median_ns for timing in beside if timing.region == region), None)
+    return _elapsed(judged) if again is None else again
 
 
 def _elapsed(judged: Judged | None) -> int | None:
@@ -205,7 +224,7 @@ def _gap(key: GapKey, judged: Judged, measured: Measured) -> GapReport:
         verdict=judged.verdict,
         budget=judged.budget.budget,
         kernels_per_step=judged.budget.kernels_per_step,
-        before_ns=_elapsed(judged),
+        before_ns=_before_ns(key, judged, measured),
         after_ns=_elapsed(after),
     )
 

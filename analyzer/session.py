@@ -233,6 +233,8 @@ class Session:
             warm_up(self._eager, self._log)
             eager_ns, default_ns, planned_ns = self._in_turn(default, planned, plan)
             timing = time_workload(planned, self._probe, warmup) if plan.is_compiled else None
+            # Right after the plan's own, so that a graph's before and after are of the same minute of the machine.
+            default_timing = time_workload(default, self._probe, warmup) if plan.is_compiled else None
         self._verified = planned
         return Verification(
             eager=_way("eager", eager_ns),
@@ -240,6 +242,7 @@ class Session:
             planned=Way("plan", _outcome(accuracy), None, planned_ns, accuracy),
             capture=capture if plan.is_compiled else None,
             timing=timing,
+            default_timing=default_timing,
         )
 
     def profile_plan(self, path: Path) -> int:

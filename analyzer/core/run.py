@@ -57,6 +57,7 @@ class Verification:
     planned: Way
     capture: Capture | None
     timing: Timing | None
+    default_timing: Timing | None = None
 
 
 class PoisonedDeviceError(GraphboundError):

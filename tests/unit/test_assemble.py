@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from copy import copy
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from analyzer.assemble import assemble
+from analyzer.assemble import _summed, assemble
 from analyzer.core.graphs import GapKey
 from analyzer.core.report import Report
 from analyzer.core.run import Verification
@@ -122,3 +123,34 @@ def test_a_model_left_alone_is_eager_everywhere(diagnosed: Measured) -> None:
     assert "Leave it alone" in found.headline
     assert {g.chosen for g in found.graphs} == {"eager"}
     assert [(p.name, p.is_chosen) for p in found.plans] == [("eager", True), ("default", False)]
+
+
+def test_a_graph_is_shown_before_and_after_from_passes_taken_side_by_side(diagnosed: Measured) -> None:
+    of = verified(diagnosed, FAST)
+    assert of.verification is not None
+    halved = tuple(
+        replace(region, elapsed_ns=Samples(tuple(ns // 2 for ns in region.elapsed_ns.ns)))
+        for region in a_timing().regions
+    )
+    of.verification = replace(of.verification, default_timing=replace(a_timing(), regions=halved))
+    alone, beside = report(replace_verification(of)), report(of)
+    for first, second in zip(alone.graphs, beside.graphs, strict=True):
+        assert first.before_ns is not None
+        assert second.before_ns is not None
+        assert second.before_ns < first.before_ns
+
+
+def half(samples: Samples) -> Samples:
+    return Samples(tuple(ns // 2 for ns in samples.ns))
+
+
+def replace_verification(of: Measured) -> Measured:
+    """The same run without the default timed beside the plan."""
+    assert of.verification is not None
+    copied = copy(of)
+    copied.verification = replace(of.verification, default_timing=None)
+    return copied
+
+
+def test_notes_of_several_regions_that_differ_in_their_count_become_one() -> None:
+    assert _summed(("3 rows are odd", "4 rows are odd", "clipped", "clipped")) == ("7 rows are odd", "clipped")
