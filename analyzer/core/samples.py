@@ -80,5 +80,7 @@ def _indices(size: int, *, seed: int) -> NDArray[np.int64]:
 
 def _percentiles(values: NDArray[np.float64]) -> Interval:
     tail = 100 * (1 - CONFIDENCE) / 2
-    low, high = np.percentile(values, (tail, 100 - tail))
+    # Outwards to draws that were made: between two draws 1 / x is no straight line, and swapping the sides of a
+    # ratio would not invert its interval.
+    low, high = np.percentile(values, tail, method="lower"), np.percentile(values, 100 - tail, method="higher")
     return Interval(low=float(low), high=float(high))

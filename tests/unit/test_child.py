@@ -227,7 +227,7 @@ def test_a_death_is_noticed_although_its_offspring_lives_and_that_is_ended(child
     path = tmp_path / "offspring"
     started = time.monotonic()
     with pytest.raises(LostChildError, match="SIGKILL"):
-        child.call("die_with_offspring", str(path))
+        child.call("die_with_offspring", str(path), limit_s=20)
     assert time.monotonic() - started < 10
     assert is_gone(int(path.read_text()))
 

@@ -38,8 +38,9 @@ def test_where_none_runs_there_is_none(commands: tuple[str | None, ...]) -> None
     assert find_compiler(commands) is None
 
 
-def test_inductors_own_choice_follows_its_configuration(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(torch._inductor.config.cpp, "cxx", (None, "some-cxx"))
-    assert inductor_compilers() == (None, "some-cxx")
-    monkeypatch.setattr(torch._inductor.config.cpp, "cxx", "one-cxx")
-    assert inductor_compilers() == ("one-cxx",)
+def test_inductors_own_choice_follows_its_configuration() -> None:
+    # Not by monkeypatch: what it puts back on a part of torch's configuration is gone afterwards.
+    with torch._inductor.config.patch({"cpp.cxx": (None, "some-cxx")}):
+        assert inductor_compilers() == (None, "some-cxx")
+    with torch._inductor.config.patch({"cpp.cxx": "one-cxx"}):
+        assert inductor_compilers() == ("one-cxx",)
