@@ -13,6 +13,8 @@ from analyzer.narrator import Narrator
 from optimizers.search import CandidateTrial, Choices, JointTrial
 
 LOAD_LIMIT_S: Final = 600.0
+"""Loading a model of tens of GB from a slow disk; past it the user is told rather than left waiting."""
+
 TRIAL_LIMIT_S: Final = 300.0
 """Silence allowed in a trial that does not compile: its samples take seconds, a hung kernel takes for ever."""
 
@@ -26,7 +28,6 @@ class PipelineLab:
     def __init__(
         self, driver: Driver, measured: Measured, progress: Narrator, compile_timeout_s: float, needs_fresh: bool
     ) -> None:
-        self.notes: list[str] = []
         self._driver = driver
         self._measured = measured
         self._progress = progress

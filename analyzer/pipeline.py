@@ -22,7 +22,7 @@ from analyzer.derive.compare import compare
 from analyzer.diagnosis import diagnose
 from analyzer.driver import ChildDriver, Driver, LocalDriver
 from analyzer.interrupts import exit_code_of, undisturbed, what_ended
-from analyzer.lab import PipelineLab
+from analyzer.lab import LOAD_LIMIT_S, PipelineLab
 from analyzer.measured import Measured
 from analyzer.narrator import Narrator
 from analyzer.progress import Progress, SilentProgress
@@ -33,9 +33,6 @@ from optimizers.search import search
 
 DEFAULT_PATIENCE: Final = 5.0
 """The default compilation may be silent five times as long as a candidate's: without it there is nothing to compare."""
-
-LOAD_LIMIT_S: Final = 600.0
-"""Loading a model of tens of GB from a slow disk; past it the user is told rather than left waiting."""
 
 NOT_VERIFIED: Final = "not verified"
 
@@ -254,7 +251,6 @@ class _Run:
             lab = PipelineLab(self._driver, measured, self._progress, self._settings.compile_timeout_s, is_fresh)
             stages = stages_for(measured, self._settings.candidates)
             measured.found = search(targets_of(measured), stages, lab)
-            measured.notes += lab.notes
         measured.plan = replace(measured.plan_of(measured.found.best), note=NOT_VERIFIED)
 
     def _verify(self) -> None:
@@ -290,12 +286,11 @@ class _Run:
         if not plan.is_compiled or eager is None or default is None or planned is None:
             return None
         is_wrong = checked.planned.outcome is TrialOutcome.WRONG_RESULT
-        is_default = all(choice.candidate == "fused" for choice in plan.choices)
         change = compare(default, planned).outcome
         best_ns = default if is_wrong or change is not Change.FASTER else planned
-        if compare(best_ns, eager).outcome is Change.FASTER or (is_wrong and is_default):
+        if compare(best_ns, eager).outcome is Change.FASTER or (is_wrong and plan.is_default):
             return self._measured.plan_of({}, is_compiled=False)
-        if best_ns is default and not is_default:
+        if best_ns is default and not plan.is_default:
             return self._measured.plan_of({})
         return None
 

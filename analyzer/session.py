@@ -193,19 +193,18 @@ class Session:
             warm_up(self._compiled, self._log)
         return self._log.capture(compile_ns=first_ns, first_call_ns=first_ns)
 
-    def trial(self, choices: Mapping[str, str], default: str = FUSED) -> Trial:
+    def trial(self, choices: Mapping[str, str]) -> Trial:
         """One step under `choices` (candidate by digest), in turn with the default, and its accuracy.
 
         What the candidate raises becomes its outcome. Raises PoisonedDeviceError when the device did not survive.
         """
         self._announce(Event("trying a candidate"))
-        tried = dict(choices) if choices else {g.digest: default for g in self._backend.graphs}
-        known = self._known_failure(tried)
+        known = self._known_failure(choices)
         if known is not None:
             return Trial(outcome=known.outcome, reason=known.reason)
         try:
             with self._log.listening():
-                return self._measure(tried)
+                return self._measure(choices)
         except Exception as error:  # a candidate may raise anything; it costs the candidate
             failure = failure_of(error)
             if not device_is_healthy(self._workload.device):
@@ -277,7 +276,7 @@ class Session:
         if not plan.is_compiled:
             return self._eager
         # A plan of defaults is the default: measured against itself it shows the noise, and is compiled once.
-        return default if all(choice.candidate == FUSED for choice in plan.choices) else self._with_plan(plan)
+        return default if plan.is_default else self._with_plan(plan)
 
     def _watch(self) -> Watch:
         device = self._workload.device

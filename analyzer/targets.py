@@ -12,15 +12,14 @@ from analyzer.derive.predict import predict_cuda_graphs, predict_step
 from analyzer.diagnosis import Judged
 from analyzer.measured import Measured
 from optimizers.candidates import CANDIDATES
+from optimizers.candidates.cpp_wrapper import CPP_WRAPPER
+from optimizers.candidates.cuda_graphs import CUDA_GRAPHS
+from optimizers.candidates.eager import EAGER
 from optimizers.search import Target
 
-CUDA_GRAPHS: Final = "cuda_graphs"
-CPP_WRAPPER: Final = "cpp_wrapper"
-EAGER: Final = "eager"
-
 # The C++ wrapper takes 1.1 to 8 times as long to compile, so what is cheap to try goes before it.
-_STAGES_ON_GPU: Final = ((CUDA_GRAPHS, EAGER), (CPP_WRAPPER,))
-_STAGES_ON_CPU: Final = ((CUDA_GRAPHS, CPP_WRAPPER, EAGER),)
+_STAGES_ON_GPU: Final = ((CUDA_GRAPHS.id, EAGER.id), (CPP_WRAPPER.id,))
+_STAGES_ON_CPU: Final = ((CUDA_GRAPHS.id, CPP_WRAPPER.id, EAGER.id),)
 
 
 def require_candidates(wanted: Sequence[str]) -> None:
@@ -76,7 +75,7 @@ def _target(digest: str, measured: Measured) -> Target | None:
         digest=digest,
         elapsed_ns=elapsed_ns,
         share=min(elapsed_ns / step_ns, 1.0),
-        predicted_ns={CUDA_GRAPHS: predict_step(step_ns, elapsed_ns, together)},
+        predicted_ns={CUDA_GRAPHS.id: predict_step(step_ns, elapsed_ns, together)},
         starved_share=_starved_share(judged, step_ns),
     )
 

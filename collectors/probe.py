@@ -6,14 +6,12 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from enum import Enum
-from typing import Any, Final
+from typing import Any
 
 import torch
 
 from analyzer.core.graphs import GraphKey
-
-RANGE_PREFIX: Final = "graphbound::"
-"""A call of a graph lies inside a range of this name and its key; readers of our traces rely on it."""
+from analyzer.core.trace import RANGE_PREFIX
 
 
 class ProbeMode(Enum):

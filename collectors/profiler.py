@@ -10,14 +10,12 @@ from typing import Final
 
 from torch.profiler import ProfilerActivity, profile, record_function
 
-from collectors.probe import RANGE_PREFIX, Probe, ProbeMode
+from analyzer.core.trace import PREPARE_RANGE
+from collectors.probe import Probe, ProbeMode
 from collectors.step import Stepper
 
 PROFILED_STEPS: Final = 3
 """Three steps show which kernels recur; a step of a 12-layer model is some 5,000 rows."""
-
-PREPARE_RANGE: Final = f"{RANGE_PREFIX}prepare"
-"""Putting inputs back between steps: ours, and no part of any step."""
 
 
 def profile_steps(stepper: Stepper, probe: Probe, path: Path, *, steps: int = PROFILED_STEPS) -> int:

@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from typing import Final, Protocol
 
 from analyzer.core.quantities import share
-from analyzer.core.samples import Samples, ratio_interval
-from analyzer.core.trial import Trial, TrialOutcome
+from analyzer.core.trial import Change, Trial, TrialOutcome
+from analyzer.derive.compare import compare
 
 MAX_GRAPHS: Final = 12
 """Graphs tried one by one, the costliest first; the rest follow the plan's most common choice."""
@@ -197,12 +197,4 @@ def is_faster(trial: Trial) -> bool:
     """Right, and faster than the default by more than the noise of both."""
     if trial.outcome is not TrialOutcome.MEASURED or trial.step_ns is None or trial.against is None:
         return False
-    return _clear_win(trial.against, trial.step_ns)
-
-
-MIN_GAIN: Final = 1.01
-"""A gain under 1 % is no reason for a change, however sure."""
-
-
-def _clear_win(against: Samples, step_ns: Samples) -> bool:
-    return ratio_interval(against, step_ns).low > MIN_GAIN
+    return compare(trial.against, trial.step_ns).outcome is Change.FASTER

@@ -34,5 +34,10 @@ class Plan:
     note: str | None = None
     schema: int = PLAN_SCHEMA
 
+    @property
+    def is_default(self) -> bool:
+        """Whether it compiles every graph as `torch.compile(model)` would."""
+        return self.is_compiled and all(choice.candidate == FUSED for choice in self.choices)
+
     def candidate(self, key: GraphKey) -> str:
         return next((c.candidate for c in self.choices if c.key == key), FUSED)

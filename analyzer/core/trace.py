@@ -4,12 +4,20 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import IntEnum
+from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
 
 IntColumn = NDArray[np.int64]
 BoolColumn = NDArray[np.bool_]
+
+
+RANGE_PREFIX: Final = "graphbound::"
+"""What our recorder puts before the name of its own ranges: a call of a graph lies inside one of this and its key."""
+
+PREPARE_RANGE: Final = f"{RANGE_PREFIX}prepare"
+"""Around what the recorder does between steps, putting inputs back: ours, and no part of any step."""
 
 
 class EventKind(IntEnum):

@@ -3,16 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Final
 
 import numpy as np
 
-from analyzer.core.trace import DEVICE_KINDS, BoolColumn, EventKind, Trace
+from analyzer.core.trace import DEVICE_KINDS, PREPARE_RANGE, BoolColumn, EventKind, Trace
 from analyzer.derive.links import launches
 from analyzer.derive.nesting import NOBODY
-
-PREPARE: Final = "graphbound::prepare"
-"""The range that `collectors.profiler` puts around it."""
 
 
 def without_preparation(trace: Trace) -> tuple[Trace, int]:
@@ -31,7 +27,7 @@ def without_preparation(trace: Trace) -> tuple[Trace, int]:
 
 
 def _inside(trace: Trace) -> BoolColumn:
-    ids = [number for number, name in enumerate(trace.names) if name == PREPARE]
+    ids = [number for number, name in enumerate(trace.names) if name == PREPARE_RANGE]
     is_host = ~np.isin(trace.kind, (*DEVICE_KINDS, EventKind.DEVICE_RANGE))
     inside = np.zeros(len(trace), dtype=np.bool_)
     for row in np.flatnonzero((trace.kind == EventKind.RANGE) & np.isin(trace.name_id, ids)).tolist():

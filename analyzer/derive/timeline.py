@@ -9,11 +9,11 @@ from typing import Final
 import numpy as np
 
 from analyzer.core.graphs import GapKey, GraphKey, Region
-from analyzer.core.trace import EventKind, IntColumn, Trace
+from analyzer.core.trace import RANGE_PREFIX, EventKind, IntColumn, Trace
 from analyzer.derive.nesting import NOBODY, Innermost, by_thread, innermost, parents
 
 STEP: Final = re.compile(r"ProfilerStep[#*]\d+")
-GRAPH: Final = re.compile(r"graphbound::(?P<key>\w+\.(?:inference|forward|backward))")
+GRAPH: Final = re.compile(rf"{RANGE_PREFIX}(?P<key>\w+\.(?:inference|forward|backward))")
 
 NOWHERE: Final = -1
 """No step, or no region; private to `derive`, every column made from it has a mask."""

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from analyzer.core.trace import EventKind
 from analyzer.derive.attribution import attribute
-from analyzer.derive.preparation import PREPARE, without_preparation
+from analyzer.derive.preparation import PREPARE_RANGE as PREPARE
+from analyzer.derive.preparation import without_preparation
 from collectors.profiler import PREPARE_RANGE
 from tests.traces import Recording
 from tests.unit.derive.runs import A, recording

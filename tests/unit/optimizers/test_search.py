@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 
 from analyzer.core.trial import Trial, TrialOutcome
-from optimizers.search import MAX_GRAPHS, MIN_GAIN, JointTrial, is_faster, search, speedup, worth_trying
+from analyzer.derive.compare import MIN_CHANGE
+from optimizers.search import MAX_GRAPHS, JointTrial, is_faster, search, speedup, worth_trying
 from tests.unit.optimizers.fake_lab import DEFAULT_NS, FakeLab, a_target, additive, measured, wrong
 
 MS = 1_000_000
@@ -90,7 +91,7 @@ def test_a_joint_choice_that_is_wrong_falls_back_on_the_best_alone() -> None:
 def test_a_gain_within_noise_is_none() -> None:
     noisy = measured(round(9.5 * MS), spread=0.3)
     assert not is_faster(noisy)
-    assert not is_faster(measured(round(DEFAULT_NS / MIN_GAIN) + 20_000))
+    assert not is_faster(measured(round(DEFAULT_NS / (1 + MIN_CHANGE)) + 20_000))
     assert is_faster(measured(round(DEFAULT_NS / 1.03)))
     assert speedup(Trial(TrialOutcome.FAILED)) == 0.0
 
