@@ -30,7 +30,7 @@ from collectors.describe import describe_inputs, parameter_count, unwrapped
 from collectors.environment import read_environment
 from collectors.health import device_is_healthy
 from collectors.loading import load_workload
-from collectors.probe import Probe
+from collectors.probe import Probe, StepCalls
 from collectors.profiler import profile_steps
 from collectors.reference import Results, reference_results, step_results
 from collectors.state import State
@@ -57,7 +57,8 @@ KERNEL_ROWS_ON_CPU: Final = (("cpp.enable_kernel_profile", True),)
 NO_COMPILER: Final = "Inductor needs a C++ compiler: install g++ (apt install g++), or name one in CXX"
 
 OTHER_SEED: Final = 1
-REGION_PROBES: Final = 7
+REGION_ROUNDS: Final = 3
+REGION_PROBES: Final = 5
 VERIFY_S: Final = 4.0
 """Wall time of the last measurement, before against after: nearly three times that of a trial."""
 
@@ -325,15 +326,22 @@ class Session:
         )
 
     def _region_ns(self, tried: Mapping[str, str]) -> tuple[int | None, int | None]:
-        """The tried graphs' own time a step, under the candidate and under the default."""
-        own: list[int | None] = []
-        for choices in (tried, {}):
-            self._backend.select(choices)
-            self._compiled.timed()
-            medians = region_medians(probe_steps(self._compiled, self._probe, REGION_PROBES))
-            mine = [ns for region, ns in medians if isinstance(region, GraphKey) and region.digest in tried]
-            own.append(sum(mine) if mine else None)
-        return own[0], own[1]
+        """The tried graphs' own time a step, under the candidate and under the default, taken in turn."""
+        ways: tuple[Mapping[str, str], ...] = (tried, {})
+        steps: list[list[StepCalls]] = [[] for _ in ways]
+        for _ in range(REGION_ROUNDS):
+            for number, choices in enumerate(ways):
+                self._backend.select(choices)
+                self._compiled.timed()
+                steps[number] += probe_steps(self._compiled, self._probe, REGION_PROBES)
+        own, own_against = (self._own_ns(seen, tried) for seen in steps)
+        return own, own_against
+
+    @staticmethod
+    def _own_ns(steps: Sequence[StepCalls], tried: Mapping[str, str]) -> int | None:
+        medians = region_medians(steps)
+        mine = [ns for region, ns in medians if isinstance(region, GraphKey) and region.digest in tried]
+        return sum(mine) if mine else None
 
     def _refusals(self, tried: Mapping[str, str]) -> str | None:
         """Torch's reason, where it refused CUDA graphs to every graph that was to have them."""

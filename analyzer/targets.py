@@ -8,7 +8,7 @@ from typing import Final
 from analyzer.core.budget import Part
 from analyzer.core.errors import UsageError
 from analyzer.core.graphs import GraphKey
-from analyzer.derive.predict import predict_cuda_graphs, predict_step
+from analyzer.derive.predict import predict_cuda_graphs
 from analyzer.diagnosis import Judged
 from analyzer.measured import Measured
 from optimizers.candidates import CANDIDATES
@@ -75,7 +75,7 @@ def _target(digest: str, measured: Measured) -> Target | None:
         digest=digest,
         elapsed_ns=elapsed_ns,
         share=min(elapsed_ns / step_ns, 1.0),
-        predicted_ns={CUDA_GRAPHS.id: predict_step(step_ns, elapsed_ns, together)},
+        predicted_ns={CUDA_GRAPHS.id: together},
         starved_share=_starved_share(judged, step_ns),
     )
 

@@ -115,6 +115,8 @@ def figures(report: dict[str, Any]) -> dict[str, Any]:
                 "predicted_ns": candidate["predicted_ns"],
                 "measured_ns": candidate["measured_ns"],
                 "baseline_ns": candidate["baseline_ns"],
+                "step_ns": candidate["step_ns"],
+                "step_baseline_ns": candidate["step_baseline_ns"],
             }
             for graph in report["graphs"]
             for candidate in graph["candidates"]

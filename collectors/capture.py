@@ -32,6 +32,9 @@ _LIMIT: Final = re.compile(
     re.S,
 )
 _SKIP_WORDS: Final = ("skipping cudagraphs", "cudagraph partition", "disabling cudagraphs")
+_REFUSED: Final = "skipping cudagraphs"
+"""How torch begins when a graph is left without: when it compiles, or, for inputs that are written to, at the first
+call, where it knows which of them are outputs of another CUDA graph."""
 
 
 @dataclass(slots=True)
@@ -150,8 +153,13 @@ class GraphLog:
         )
 
     def _hear_cuda_graph(self, message: str) -> None:
-        if any(word in message for word in _SKIP_WORDS):
-            self.add_skip(self.compiling or self.running(), _one_line(message))
+        if not any(word in message for word in _SKIP_WORDS):
+            return
+        key = self.compiling or self.running()
+        if key is not None and message.startswith(_REFUSED):
+            self.add_refusal(key, _one_line(message))
+        else:
+            self.add_skip(key, _one_line(message))
 
 
 def _ended_by(graph: Graph, breaks: tuple[GraphBreak, ...]) -> GraphBreak | None:

@@ -66,7 +66,7 @@ class Probe:
 
         def observed(*args: Any) -> Any:
             if self.mode is ProbeMode.OFF:
-                return call(*args)
+                return self._named(key, call, args)
             if self.mode is ProbeMode.RANGE:
                 with torch.profiler.record_function(f"{RANGE_PREFIX}{key}"):
                     return call(*args)
@@ -75,6 +75,14 @@ class Probe:
         # AOTAutograd passes a list that the graph may empty to callables so marked.
         observed._boxed_call = getattr(call, "_boxed_call", False)  # type: ignore[attr-defined]
         return observed
+
+    def _named(self, key: GraphKey, call: Callable[..., Any], args: tuple[Any, ...]) -> Any:
+        """The bare call, while which `current` tells whoever hears torch's log what it speaks of."""
+        outer, self._open = self._open, key
+        try:
+            return call(*args)
+        finally:
+            self._open = outer
 
     def _clocked(self, key: GraphKey, call: Callable[..., Any], args: tuple[Any, ...]) -> Any:
         if self._open is not None:  # inside another graph's call: that one is charged

@@ -32,7 +32,7 @@ _GRAPH_BREAK_LOGS: Final = (
 _RECOMPILE_LOGS: Final = ("torch._dynamo.guards.__recompiles",)
 _RECOMPILE_LIMIT_LOGS: Final = ("torch._dynamo.convert_frame",)
 _CUDA_GRAPH_LOGS: Final = (
-    "torch._inductor.cudagraph_utils.__perf_hints",
+    "torch._inductor.cudagraph_utils.__cudagraphs",
     "torch._inductor.scheduler.__cudagraphs",
     "torch._inductor.cudagraph_trees.__cudagraphs",
 )

@@ -41,8 +41,8 @@ class Lab(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """One digest: what it costs a step, forward and backward together, and what each candidate was predicted to make
-    of the whole step (None: no prediction). `starved_share` is the share of the step in which the host kept this
+    """One digest: what it costs a step, forward and backward together, and what it was predicted to cost under each
+    candidate (None: no prediction). `starved_share` is the share of the step in which the host kept this
     graph's device waiting, None where that is not known.
     """
 

@@ -82,9 +82,10 @@ def a_candidate(name: str = "cuda_graphs", **changes: Any) -> CandidateReport:
         outcome=TrialOutcome.MEASURED,
         reason=None,
         predicted_ns=round(10.8 * MS),
-        measured_ns=round(11.5 * MS),
-        baseline_ns=round(31.8 * MS),
-        region_ns=round(11.2 * MS),
+        measured_ns=round(11.2 * MS),
+        baseline_ns=round(31.3 * MS),
+        step_ns=round(11.5 * MS),
+        step_baseline_ns=round(31.8 * MS),
         accuracy=an_accuracy(),
         compile_ns=21_000 * MS,
         peak_bytes=1_610_612_736,
@@ -93,7 +94,7 @@ def a_candidate(name: str = "cuda_graphs", **changes: Any) -> CandidateReport:
 
 
 def a_refusal(name: str, reason: str, outcome: TrialOutcome = TrialOutcome.REFUSED) -> CandidateReport:
-    return a_candidate(name, outcome=outcome, reason=reason, measured_ns=None, region_ns=None, accuracy=None)
+    return a_candidate(name, outcome=outcome, reason=reason, measured_ns=None, step_ns=None, accuracy=None)
 
 
 def a_graph(place: str = "/home/ada/gptlite.py:41", number: int = 1, **changes: Any) -> GraphReport:

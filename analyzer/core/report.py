@@ -32,8 +32,10 @@ class WorkloadFacts:
 
 @dataclass(frozen=True, slots=True)
 class CandidateReport:
-    """One candidate for one graph, tried or not. Times are of the whole step with only this graph changed, so
-    that candidates of different graphs can be compared; `region_ns` is the graph's own.
+    """One candidate for one graph, tried or not.
+
+    `predicted_ns`, `measured_ns` and `baseline_ns` (torch.compile default, in turn) are the graph's own time in a
+    step; `step_ns` and `step_baseline_ns` the whole step's with only this graph changed, which decides.
     """
 
     candidate: str
@@ -42,7 +44,8 @@ class CandidateReport:
     predicted_ns: int | None
     measured_ns: int | None
     baseline_ns: int | None
-    region_ns: int | None
+    step_ns: int | None
+    step_baseline_ns: int | None
     accuracy: Accuracy | None
     compile_ns: int | None
     peak_bytes: int | None

@@ -15,13 +15,3 @@ def predict_cuda_graphs(busy_ns: int, kernels: float, device: Device, *, calls: 
     if device.kernel_gap_ns is None or device.replay_ns is None:
         return None
     return round(busy_ns + device.kernel_gap_ns * kernels + device.replay_ns * calls)
-
-
-def predict_step(step_ns: int, region_elapsed_ns: int, predicted_region_ns: int | None) -> int | None:
-    """Nanoseconds of a step in which one region takes its predicted time, and nothing else changes.
-
-    Never less than the region itself; None where the region has no prediction.
-    """
-    if predicted_region_ns is None:
-        return None
-    return max(predicted_region_ns, step_ns - region_elapsed_ns + predicted_region_ns)

@@ -84,7 +84,9 @@ def graph_table(report: Report, width: int) -> list[RenderableType]:
 def prediction_table(report: Report, width: int) -> list[RenderableType]:
     """Each candidate that was predicted and measured, side by side."""
     graphs = sorted(report.graphs, key=lambda graph: -(graph.before_ns or 0))
-    pairs = [(g, c) for g in graphs for c in g.candidates if c.predicted_ns is not None and c.measured_ns is not None]
+    # Forward and backward of one graph are tried together: their row stands once.
+    tried = {(g.key.digest, c.candidate): (g, c) for g in reversed(graphs) for c in g.candidates}
+    pairs = [(g, c) for g, c in reversed(tried.values()) if c.predicted_ns is not None and c.measured_ns is not None]
     if not pairs:
         return []
     table = _table()
@@ -104,7 +106,7 @@ def prediction_table(report: Report, width: int) -> list[RenderableType]:
         )
     more = len(pairs) - MAX_PREDICTIONS
     tail = [Text(f"  and {more} more in report.json")] if more > 0 else []
-    head = Text.assemble(("Predicted before it was measured", "bold"), ", ms of the whole step")
+    head = Text.assemble(("Predicted before it was measured", "bold"), ", ms of the graph in a step")
     return [head, table, *tail]
 
 

@@ -62,7 +62,8 @@ class WireCandidate(Struct, frozen=True):
     predicted_ns: int | None
     measured_ns: int | None
     baseline_ns: int | None
-    region_ns: int | None
+    step_ns: int | None
+    step_baseline_ns: int | None
     accuracy: WireAccuracy | None
     compile_ns: int | None
     peak_bytes: int | None

@@ -88,7 +88,7 @@ def test_trials_stand_under_their_graph(diagnosed: Measured) -> None:
     first, second = report(diagnosed).graphs
     assert first.candidates == ()
     (tried,) = second.candidates
-    assert (tried.candidate, tried.predicted_ns, tried.measured_ns, tried.baseline_ns) == ("eager", 7, FAST, STEP_NS)
+    assert (tried.candidate, tried.predicted_ns, tried.step_ns, tried.step_baseline_ns) == ("eager", 7, FAST, STEP_NS)
 
 
 @pytest.mark.parametrize(

@@ -17,7 +17,7 @@ from analyzer.core.report import Report
 from analyzer.core.samples import Samples
 from analyzer.core.timing import RegionTiming, Timing
 from analyzer.core.verdict import Bound
-from analyzer.derive.predict import predict_cuda_graphs, predict_step
+from analyzer.derive.predict import predict_cuda_graphs
 from analyzer.diagnosis import Diagnosis, diagnose
 from analyzer.reporting.json import read_report
 
@@ -94,10 +94,7 @@ def test_the_prediction_from_the_default_run_holds_to_fifteen_per_cent(report: R
     assert judged is not None
     assert judged.budget.busy_ns is not None
     assert judged.budget.kernels_per_step is not None
-    assert report.step_ns is not None
-    assert graph.before_ns is not None
-    region_ns = predict_cuda_graphs(judged.budget.busy_ns, judged.budget.kernels_per_step, report.device)
-    predicted_ns = predict_step(report.step_ns.median_ns, graph.before_ns, region_ns)
+    predicted_ns = predict_cuda_graphs(judged.budget.busy_ns, judged.budget.kernels_per_step, report.device)
     assert trial.measured_ns is not None
     assert predicted_ns == pytest.approx(trial.measured_ns, rel=0.15)
 

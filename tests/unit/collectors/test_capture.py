@@ -13,6 +13,7 @@ import torch.nn.functional as F
 from torch import nn
 from torch._dynamo.backends.common import aot_autograd
 from torch._functorch.aot_autograd import make_boxed_func
+from torch._inductor import cudagraph_utils
 from torch.fx import GraphModule
 from torch.nn.attention import SDPBackend, sdpa_kernel
 from torch.utils.flop_counter import FlopCounterMode
@@ -157,21 +158,38 @@ def test_a_break_without_words_is_still_a_break() -> None:
     assert (str(found.where), found.reason, found.hint) == ("/home/ada/net.py:7", "", None)
 
 
-def test_refused_cuda_graphs_are_heard_once_with_the_graph_that_ran() -> None:
+def test_a_cuda_graph_refused_at_its_first_call_is_heard_once_with_the_graph_that_ran() -> None:
+    # Torch's own function, since the name of the log it speaks through is torch's to choose.
     key = GraphKey("0123456789ab", Direction.INFERENCE)
     log = GraphLog(None, running=lambda: key)
     with log.listening():
-        logger = logging.getLogger("torch._inductor.cudagraph_utils.__perf_hints")
         for _ in range(2):
-            logger.warning("skipping cudagraphs due to\n  mutated inputs")
-        logger.warning("something else")
-    log.add_refusal(GraphKey(key.digest, Direction.BACKWARD), "cpu device (arg2)")
+            cudagraph_utils.log_cudagraph_skip_and_bump_counter("skipping cudagraphs due to\n  mutated inputs")
+        cudagraph_utils.log_cudagraph_skip_and_bump_counter("something else")
     assert [(s.key, s.reason) for s in log.capture(compile_ns=0, first_call_ns=0).skips] == [
         (key, "skipping cudagraphs due to mutated inputs"),
-        (GraphKey(key.digest, Direction.BACKWARD), "cpu device (arg2)"),
     ]
-    assert log.refusal(key.digest) == "cpu device (arg2)"
+    assert log.refusal(key.digest) == "skipping cudagraphs due to mutated inputs"
     assert log.refusal("ba9876543210") is None
+
+
+def test_a_part_of_a_graph_left_out_of_its_cuda_graph_is_no_refusal_of_the_whole() -> None:
+    key = GraphKey("0123456789ab", Direction.INFERENCE)
+    log = GraphLog(None, running=lambda: key)
+    with log.listening():
+        logging.getLogger("torch._inductor.scheduler.__cudagraphs").debug("cudagraph partition due to non gpu ops")
+    assert [s.reason for s in log.capture(compile_ns=0, first_call_ns=0).skips] == [
+        "cudagraph partition due to non gpu ops"
+    ]
+    assert log.refusal(key.digest) is None
+
+
+def test_the_reason_of_the_compiler_stands_for_the_direction_it_refused() -> None:
+    key = GraphKey("0123456789ab", Direction.BACKWARD)
+    log = GraphLog(None)
+    log.add_refusal(key, "cpu device (arg2)")
+    assert [(s.key, s.reason) for s in log.capture(compile_ns=0, first_call_ns=0).skips] == [(key, "cpu device (arg2)")]
+    assert log.refusal(key.digest) == "cpu device (arg2)"
 
 
 # -- flops ------------------------------------------------------------------------------------------------------------

@@ -69,6 +69,16 @@ def test_a_call_inside_another_is_part_of_it(clock: Clock) -> None:
     assert probe.current is None
 
 
+def test_the_graph_that_runs_is_known_without_a_clock(clock: Clock) -> None:
+    """Torch refuses a CUDA graph for inputs that are written to at its first call, long before any timing."""
+    probe = Probe("cpu")
+    seen = []
+    inner = probe.around(B, lambda: seen.append(probe.current))
+    probe.around(A, lambda: (seen.append(probe.current), inner(), seen.append(probe.current)))()
+    assert seen == [A, B, A]
+    assert probe.current is None
+
+
 def test_a_step_forgets_the_last(clock: Clock) -> None:
     probe = Probe("cpu")
     call = probe.around(A, clock.work)

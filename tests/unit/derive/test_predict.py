@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from analyzer.derive.predict import predict_cuda_graphs, predict_step
+from analyzer.derive.predict import predict_cuda_graphs
 from tests.unit.derive.runs import DEVICE
 
 MS = 1_000_000
@@ -29,13 +29,3 @@ def test_a_kernel_more_costs_one_gap_and_a_call_more_one_replay() -> None:
 def test_without_measured_constants_there_is_no_prediction() -> None:
     assert predict_cuda_graphs(MS, 10, replace(H200, kernel_gap_ns=None)) is None
     assert predict_cuda_graphs(MS, 10, replace(H200, replay_ns=None)) is None
-
-
-def test_a_step_changes_by_what_its_region_does() -> None:
-    assert predict_step(10 * MS, 4 * MS, 1 * MS) == 7 * MS
-    assert predict_step(10 * MS, 4 * MS, 5 * MS) == 11 * MS
-    assert predict_step(10 * MS, 4 * MS, None) is None
-
-
-def test_a_step_is_never_predicted_shorter_than_its_region() -> None:
-    assert predict_step(3 * MS, 4 * MS, 2 * MS) == 2 * MS
