@@ -7,18 +7,26 @@ from typing import Final
 
 from analyzer.core.device import Device, Source, Versions
 from analyzer.core.graphs import GapKey, Graph, Region, SourceLine
-from analyzer.core.plan import FUSED
-from analyzer.core.report import CandidateReport, GapReport, GraphReport, PlanTrial, Report, WorkloadFacts
+from analyzer.core.plan import EAGER, FUSED
+from analyzer.core.report import (
+    DEFAULT_PLAN,
+    CandidateReport,
+    GapReport,
+    GraphReport,
+    PlanTrial,
+    Report,
+    WorkloadFacts,
+)
 from analyzer.core.run import Way
 from analyzer.core.samples import Samples
-from analyzer.core.timing import Timing
+from analyzer.core.timing import Crowd
 from analyzer.core.trial import Comparison, TrialOutcome
 from analyzer.core.verdict import Bound, Verdict
 from analyzer.derive.compare import compare
 from analyzer.diagnosis import Diagnosis, Judged
 from analyzer.headline import headline
 from analyzer.measured import Measured
-from analyzer.rules.facts import DEFAULT_PLAN, EAGER_PLAN, Facts, RegionFacts
+from analyzer.rules.facts import Facts, RegionFacts
 from analyzer.rules.runner import run_rules
 from optimizers.search import CandidateTrial
 
@@ -56,7 +64,7 @@ def assemble(measured: Measured, *, target: str, next_command: str) -> Report:
         profiler_slowdown=_slowdown(measured),
         warmup_ns=measured.timing.warmup_ns if measured.timing else (),
         stages=tuple(measured.stages),
-        notes=(*_crowd_notes(measured.timing), *measured.notes, *_trace_notes(before)),
+        notes=(*_crowd_notes(measured), *measured.notes, *_trace_notes(before)),
         partial=measured.partial,
         next_command=next_command,
     )
@@ -75,15 +83,25 @@ def _slowdown(measured: Measured) -> float | None:
     return measured.profiled_step_ns / max(measured.timing.step_ns.median_ns, 1)
 
 
-def _crowd_notes(timing: Timing | None) -> tuple[str, ...]:
-    crowd = timing.crowd if timing is not None else None
-    if crowd is None or not crowd.is_crowded:
-        return ()
-    busy = f"{crowd.other_cores:.1f} of {crowd.cores} cores"
-    return (
-        f"other programs kept {busy} busy while this was timed: its times are too long, and its verdicts may be "
-        "theirs; measure again on an idle machine",
-    )
+def _crowd_notes(measured: Measured) -> tuple[str, ...]:
+    timed = measured.timing.crowd if measured.timing is not None else None
+    compared = measured.verification.crowd if measured.verification is not None else None
+    notes = []
+    if timed is not None and timed.is_crowded:
+        notes.append(
+            f"other programs kept {_busy(timed)} busy while this was timed: its times are too long, and its verdicts "
+            "may be theirs; measure again on an idle machine"
+        )
+    if compared is not None and compared.is_crowded:
+        notes.append(
+            f"other programs kept {_busy(compared)} busy while before and after were compared: taken in turn they met "
+            "the same crowd, but both are too long"
+        )
+    return tuple(notes)
+
+
+def _busy(crowd: Crowd) -> str:
+    return f"{crowd.other_cores:.1f} of {crowd.cores} cores"
 
 
 def _trace_notes(before: Diagnosis | None) -> tuple[str, ...]:
@@ -183,7 +201,7 @@ def _elapsed(judged: Judged | None) -> int | None:
 def _chosen(graph: Graph, measured: Measured) -> str:
     if measured.plan is None:
         return FUSED
-    return measured.plan.candidate(graph.key) if measured.plan.is_compiled else EAGER_PLAN
+    return measured.plan.candidate(graph.key) if measured.plan.is_compiled else EAGER
 
 
 def _candidates(graph: Graph, measured: Measured) -> tuple[CandidateReport, ...]:
@@ -251,7 +269,7 @@ def _plans(measured: Measured) -> tuple[PlanTrial, ...]:
 
 
 def _eager_alone(eager_ns: Samples) -> PlanTrial:
-    return PlanTrial(EAGER_PLAN, TrialOutcome.MEASURED, None, eager_ns, None, None, (), is_chosen=False)
+    return PlanTrial(EAGER, TrialOutcome.MEASURED, None, eager_ns, None, None, (), is_chosen=False)
 
 
 def _default_alone(measured: Measured) -> tuple[PlanTrial, ...]:

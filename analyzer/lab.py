@@ -26,7 +26,14 @@ class PipelineLab:
     """Builds candidates and measures trials. A lost process costs the candidate it was at; a fresh one goes on."""
 
     def __init__(
-        self, driver: Driver, measured: Measured, progress: Narrator, compile_timeout_s: float, needs_fresh: bool
+        self,
+        driver: Driver,
+        measured: Measured,
+        progress: Narrator,
+        compile_timeout_s: float,
+        *,
+        needs_fresh: bool,
+        skip: Sequence[Skip] = (),
     ) -> None:
         self._driver = driver
         self._measured = measured
@@ -34,7 +41,7 @@ class PipelineLab:
         self._timeout_s = compile_timeout_s
         self._needs_start = needs_fresh
         self._needs_judge = True
-        self._skip: list[Skip] = []
+        self._skip: list[Skip] = list(skip)
         self._wanted: dict[str, tuple[str, ...]] = {}
         self._restarts = 0
 
@@ -50,7 +57,7 @@ class PipelineLab:
             trial: Trial = self._driver.call("trial", dict(choices), limit_s=self._timeout_s + TRIAL_LIMIT_S)
             return trial
         except LostChildError as lost:
-            outcome = _outcome(lost)
+            outcome = outcome_of(lost)
             for digest, candidate in choices.items():
                 self._give_up(Skip(digest, candidate, outcome, lost.message))
             self._restart(lost)
@@ -84,7 +91,7 @@ class PipelineLab:
                     raise
                 seconds = f"{self._timeout_s:.0f}"
                 reason = f"gave up compiling after {seconds} s" if lost.hung else lost.message
-                self._give_up(Skip(event.key.digest, event.candidate, _outcome(lost), reason))
+                self._give_up(Skip(event.key.digest, event.candidate, outcome_of(lost), reason))
                 self._count_restart(lost)
 
     def _start_if_needed(self) -> None:
@@ -111,5 +118,6 @@ class PipelineLab:
             raise lost
 
 
-def _outcome(lost: LostChildError) -> TrialOutcome:
+def outcome_of(lost: LostChildError) -> TrialOutcome:
+    """What losing its process means for a candidate."""
     return TrialOutcome.TIMED_OUT if lost.hung else TrialOutcome.CRASHED

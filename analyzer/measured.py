@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from analyzer.core.device import Device, Versions
 from analyzer.core.environment import Environment
 from analyzer.core.graphs import Capture, GraphKey
-from analyzer.core.plan import FUSED, Choice, Plan
+from analyzer.core.plan import EAGER, FUSED, Choice, Plan
 from analyzer.core.report import Stage, WorkloadFacts
 from analyzer.core.run import Verification
 from analyzer.core.samples import Samples
@@ -20,7 +20,8 @@ from optimizers.search import CandidateTrial, Found, JointTrial
 @dataclass(slots=True)
 class Measured:
     """None and empty: not measured, or not yet. `trials` and `joint` are kept as they come, so that an interrupted
-    search loses none. `default_ns` was taken in turn with `eager_ns`, and is None until then.
+    search loses none. `uncompiled` are the graphs, by digest, that torch's defaults cannot compile or run, and why: the
+    default runs them as captured. `default_ns` was taken in turn with `eager_ns`, and is None until then.
     """
 
     facts: WorkloadFacts | None = None
@@ -30,6 +31,7 @@ class Measured:
     eager_ns: Samples | None = None
     default_ns: Samples | None = None
     capture: Capture | None = None
+    uncompiled: Mapping[str, str] = field(default_factory=dict)
     timing: Timing | None = None
     profiled_step_ns: int | None = None
     before: Diagnosis | None = None
@@ -51,12 +53,15 @@ class Measured:
         return tuple(dict.fromkeys(graph.key.digest for graph in graphs))
 
     def plan_of(self, choices: Mapping[str, str], *, is_compiled: bool = True) -> Plan:
-        """A plan that names a candidate for every captured graph."""
+        """A plan that names a candidate for every captured graph; where `choices` has none, what the default runs."""
         assert self.versions is not None
         assert self.capture is not None
         return Plan(
-            choices=tuple(Choice(g.key, choices.get(g.key.digest, FUSED)) for g in self.capture.graphs),
+            choices=tuple(Choice(g.key, choices.get(g.key.digest, self._default(g.key))) for g in self.capture.graphs),
             device=self.device.name if self.device else "unknown",
             versions=self.versions,
             is_compiled=is_compiled,
         )
+
+    def _default(self, key: GraphKey) -> str:
+        return EAGER if key.digest in self.uncompiled else FUSED

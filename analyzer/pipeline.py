@@ -13,16 +13,17 @@ from typing import Any, Final
 
 from analyzer.assemble import assemble
 from analyzer.core.errors import ExitCode, GraphboundError
-from analyzer.core.plan import Plan
+from analyzer.core.graphs import Capture
+from analyzer.core.plan import FUSED, Plan
 from analyzer.core.report import Report, Stage
-from analyzer.core.run import Finished
+from analyzer.core.run import Finished, LostChildError, Skip
 from analyzer.core.settings import Mode, RunSettings, WorkloadSpec
 from analyzer.core.trial import Change, TrialOutcome
 from analyzer.derive.compare import compare
 from analyzer.diagnosis import diagnose
 from analyzer.driver import ChildDriver, Driver, LocalDriver
 from analyzer.interrupts import exit_code_of, undisturbed, what_ended
-from analyzer.lab import LOAD_LIMIT_S, PipelineLab
+from analyzer.lab import LOAD_LIMIT_S, PipelineLab, outcome_of
 from analyzer.measured import Measured
 from analyzer.narrator import Narrator
 from analyzer.progress import Progress, SilentProgress
@@ -111,6 +112,7 @@ class _Run:
         self._driver = driver
         self._progress = progress
         self._measured = Measured()
+        self._skip: list[Skip] = []
 
     def finish(self) -> Finished:
         """Run to the end, or to whatever ends it; the report is written either way."""
@@ -209,13 +211,30 @@ class _Run:
     def _observe(self) -> None:
         measured = self._measured
         with self._stage("compiling with torch.compile's defaults"):
-            measured.capture = self._driver.call("capture", limit_s=self._default_limit_s())
-            failures = self._driver.call("failures")
-            measured.notes += [f"a graph was left uncompiled: {reason}" for reason in failures]
+            measured.capture = self._capture()
+            measured.uncompiled = self._driver.call("uncompiled")
+            reasons = dict.fromkeys(measured.uncompiled.values())
+            measured.notes += [f"a graph was left uncompiled: {reason}" for reason in reasons]
         with self._stage("timing without the profiler"):
             measured.timing = self._driver.call("time", limit_s=STEP_LIMIT_S)
             in_turn = self._driver.call("time_against_eager", limit_s=STEP_LIMIT_S)
             measured.eager_ns, measured.default_ns = in_turn
+
+    def _capture(self) -> Capture:
+        """The default's graphs. One that takes the process down, as it compiles or in its first call right after, is
+        left as captured in a fresh process.
+        """
+        while True:
+            try:
+                capture: Capture = self._driver.call("capture", limit_s=self._default_limit_s())
+                return capture
+            except LostChildError as lost:
+                key = lost.event.key if lost.event is not None else None
+                if key is None or any(skip.digest == key.digest for skip in self._skip):
+                    raise
+                self._skip.append(Skip(key.digest, FUSED, outcome_of(lost), lost.message))
+                self._driver.start(tuple(self._skip), LOAD_LIMIT_S)
+                self._driver.call("start", limit_s=STEP_LIMIT_S)
 
     def _observe_again(self) -> None:
         """Compile the default once more, for its trace alone: the trials have replaced it."""
@@ -248,7 +267,14 @@ class _Run:
     def _find_plan(self, *, is_fresh: bool) -> None:
         measured = self._measured
         with self._stage("trying candidates"):
-            lab = PipelineLab(self._driver, measured, self._progress, self._settings.compile_timeout_s, is_fresh)
+            lab = PipelineLab(
+                self._driver,
+                measured,
+                self._progress,
+                self._settings.compile_timeout_s,
+                needs_fresh=is_fresh,
+                skip=self._skip,
+            )
             stages = stages_for(measured, self._settings.candidates)
             measured.found = search(targets_of(measured), stages, lab)
         measured.plan = replace(measured.plan_of(measured.found.best), note=NOT_VERIFIED)
@@ -285,14 +311,14 @@ class _Run:
         eager, default, planned = checked.eager.step_ns, checked.default.step_ns, checked.planned.step_ns
         if not plan.is_compiled or eager is None or default is None or planned is None:
             return None
+        default_plan = self._measured.plan_of({})
+        is_default = plan.choices == default_plan.choices
         is_wrong = checked.planned.outcome is TrialOutcome.WRONG_RESULT
         change = compare(default, planned).outcome
         best_ns = default if is_wrong or change is not Change.FASTER else planned
-        if compare(best_ns, eager).outcome is Change.FASTER or (is_wrong and plan.is_default):
+        if compare(best_ns, eager).outcome is Change.FASTER or (is_wrong and is_default):
             return self._measured.plan_of({}, is_compiled=False)
-        if best_ns is default and not plan.is_default:
-            return self._measured.plan_of({})
-        return None
+        return default_plan if best_ns is default and not is_default else None
 
     def _diagnose_plan(self) -> None:
         measured = self._measured

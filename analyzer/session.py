@@ -23,6 +23,7 @@ from analyzer.core.settings import Mode, WorkloadSpec
 from analyzer.core.timing import Timing
 from analyzer.core.trial import Accuracy, Trial, TrialOutcome
 from analyzer.session_ears import Announcer, Telling
+from analyzer.session_words import not_finite_note, outcome, way, wrong_reason
 from collectors import torch_compat
 from collectors.capture import GraphLog
 from collectors.crowd import crowd_between, read_crowd
@@ -30,6 +31,7 @@ from collectors.describe import describe_inputs, parameter_count, unwrapped
 from collectors.environment import read_environment
 from collectors.health import device_is_healthy
 from collectors.loading import load_workload
+from collectors.outputs import not_finite
 from collectors.probe import Probe, StepCalls
 from collectors.profiler import profile_steps
 from collectors.reference import Results, reference_results, step_results
@@ -90,7 +92,10 @@ class Session:
         self._announce(Event("running the model once"))
         with self._telling("the model's first step"):
             self._state.restore()
-            self._eager.timed()
+            self._eager.prepare()
+            broken = not_finite(step_results(self._eager))
+        if broken:
+            self._notes.append(not_finite_note(broken))
         self._state.mutates_inputs = self._state.changed_inputs()
         if self._state.mutates_inputs:
             self._notes.append("the step writes into its inputs: they are put back before each step")
@@ -143,10 +148,10 @@ class Session:
         compile_ns = max(first_ns - min(warmup_ns), 0)
         return self._log.capture(compile_ns=compile_ns, first_call_ns=first_ns)
 
-    def failures(self) -> tuple[str, ...]:
-        """Why graphs could not be compiled with torch's defaults, each reason once; such a graph runs as captured."""
-        found = (graph.failures.get(FUSED) for graph in self._backend.graphs)
-        return tuple(dict.fromkeys(failure.reason for failure in found if failure is not None))
+    def uncompiled(self) -> dict[str, str]:
+        """The graphs that torch's defaults cannot compile or run, by digest, and why; such a graph runs as captured."""
+        found = ((graph.digest, graph.failures.get(FUSED)) for graph in self._backend.graphs)
+        return {digest: failure.reason for digest, failure in found if failure is not None}
 
     def time(self) -> Timing:
         """The clean pass."""
@@ -231,18 +236,21 @@ class Session:
             accuracy = self._accuracy(planned)
             warm_up(default, self._log)
             warm_up(self._eager, self._log)
+            before = read_crowd()
             eager_ns, default_ns, planned_ns = self._in_turn(default, planned, plan)
+            crowd = crowd_between(before, read_crowd(), self._workload.device)
             timing = time_workload(planned, self._probe, warmup) if plan.is_compiled else None
             # Right after the plan's own, so that a graph's before and after are of the same minute of the machine.
             default_timing = time_workload(default, self._probe, warmup) if plan.is_compiled else None
         self._verified = planned
         return Verification(
-            eager=_way("eager", eager_ns),
-            default=_way("default", default_ns),
-            planned=Way("plan", _outcome(accuracy), None, planned_ns, accuracy),
+            eager=way("eager", eager_ns),
+            default=way("default", default_ns),
+            planned=Way("plan", outcome(accuracy), None, planned_ns, accuracy),
             capture=capture if plan.is_compiled else None,
             timing=timing,
             default_timing=default_timing,
+            crowd=crowd,
         )
 
     def profile_plan(self, path: Path) -> int:
@@ -252,7 +260,7 @@ class Session:
             return profile_steps(self._verified, self._probe, path)
 
     def _require_compiled(self) -> None:
-        reasons = self.failures()
+        reasons = tuple(self.uncompiled().values())
         if reasons and all(FUSED in graph.failures for graph in self._backend.graphs):
             hint = NO_COMPILER if "CxxCompiler" in reasons[0] else "torch.compile(model) alone should fail the same way"
             raise UserProgramError(f"torch.compile could not compile any graph: {reasons[0]}", hint=hint)
@@ -315,8 +323,8 @@ class Session:
         against, step_ns = sample_in_turn(((stepper, baseline), (stepper, candidate)), rounds)
         own, own_against = self._region_ns(tried)
         return Trial(
-            outcome=_outcome(accuracy),
-            reason=None if accuracy is None or accuracy.is_right else _wrong_reason(accuracy),
+            outcome=outcome(accuracy),
+            reason=None if accuracy is None or accuracy.is_right else wrong_reason(accuracy),
             step_ns=step_ns,
             against=against,
             region_ns=own,
@@ -379,18 +387,3 @@ def _do_nothing() -> None:
 def _root_of(workload: Workload) -> Path | None:
     path = Path(workload.source)
     return path.resolve().parent if path.suffix == ".py" and path.exists() else None
-
-
-def _outcome(accuracy: Accuracy | None) -> TrialOutcome:
-    return TrialOutcome.MEASURED if accuracy is None or accuracy.is_right else TrialOutcome.WRONG_RESULT
-
-
-def _wrong_reason(accuracy: Accuracy) -> str:
-    where = accuracy.worst or "the result"
-    if accuracy.detail:
-        return f"{where}: {accuracy.detail}"
-    return f"{where} is off by {accuracy.error:.2g} where eager is off by {accuracy.eager_error:.2g}"
-
-
-def _way(name: str, samples: Samples) -> Way:
-    return Way(name, TrialOutcome.MEASURED, None, samples, None)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Final
 
 import torch
@@ -58,6 +58,11 @@ def float_sum(value: object) -> torch.Tensor | None:
 
 def _is_differentiable(tensor: torch.Tensor) -> bool:
     return tensor.is_floating_point() and tensor.requires_grad
+
+
+def not_finite(results: Iterable[tuple[str, torch.Tensor]]) -> tuple[str, ...]:
+    """The paths of the float tensors that hold a NaN or an infinity."""
+    return tuple(path for path, t in results if t.is_floating_point() and not bool(torch.isfinite(t).all()))
 
 
 def detached(value: object) -> tuple[tuple[str, torch.Tensor], ...]:

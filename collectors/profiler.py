@@ -10,6 +10,7 @@ from typing import Final
 
 from torch.profiler import ProfilerActivity, profile, record_function
 
+from analyzer.core.errors import UsageError
 from analyzer.core.trace import PREPARE_RANGE
 from collectors.probe import Probe, ProbeMode
 from collectors.step import Stepper
@@ -22,7 +23,8 @@ def profile_steps(stepper: Stepper, probe: Probe, path: Path, *, steps: int = PR
     """Record `steps` steps into `path` (.json.gz), each inside `ProfilerStep#N` with its wait for the device.
 
     What must happen between steps lies inside `graphbound::prepare`. Returns the median wall time of a profiled step
-    in ns, so that what the profiler costs can be said. The file appears whole or not at all.
+    in ns, so that what the profiler costs can be said. The file appears whole or not at all: raises UsageError where
+    it cannot be written.
     """
     probe.mode = ProbeMode.RANGE
     try:
@@ -35,8 +37,13 @@ def profile_steps(stepper: Stepper, probe: Probe, path: Path, *, steps: int = PR
     finally:
         probe.mode = ProbeMode.OFF
     partial = path.with_name(f".{path.name.removesuffix('.gz')}.partial.json.gz")
-    recording.export_chrome_trace(str(partial))
-    os.replace(partial, path)
+    try:
+        recording.export_chrome_trace(str(partial))
+        os.replace(partial, path)
+    except OSError as error:
+        partial.unlink(missing_ok=True)
+        message = f"the trace {path} could not be written: {error.strerror or error}"
+        raise UsageError(message, hint="choose a folder with --out") from error
     return sorted(times)[steps // 2]
 
 

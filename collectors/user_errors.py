@@ -41,6 +41,12 @@ _CPU_OUT_OF_MEMORY: Final = "DefaultCPUAllocator: "
 """torch raises a plain RuntimeError on the CPU (c10/core/impl/alloc_cpu.cpp)."""
 
 
+_NEEDS_GRADIENTS: Final = "does not require grad and does not have a grad_fn"
+"""torch/csrc/autograd/python_engine.cpp, when something calls backward() without gradients."""
+
+NO_GRADIENTS: Final = "a step that calls backward() is a training step: add --mode training"
+
+
 @dataclass(frozen=True, slots=True)
 class _Where:
     file: str
@@ -67,7 +73,11 @@ def user_error(exc: BaseException, *, root: Path, doing: str) -> UserProgramErro
         )
     if isinstance(exc, GraphboundError):
         return UserProgramError(exc.message, hint=exc.hint)
-    return UserProgramError(f"{doing} failed{_at(exc, root)}: {describe(exc)}")
+    return UserProgramError(f"{doing} failed{_at(exc, root)}: {describe(exc)}", hint=_hint(exc))
+
+
+def _hint(exc: BaseException) -> str | None:
+    return NO_GRADIENTS if any(_NEEDS_GRADIENTS in str(e) for e in _chain(exc)) else None
 
 
 def is_out_of_memory(exc: BaseException) -> bool:

@@ -154,9 +154,8 @@ class SwitchBackend:
         graph = SwitchedGraph(graph_digest(gm, inputs), _direction(inputs))
         for candidate in (FUSED, *(c for c in self._wanted.get(graph.digest, ()) if c is not FUSED)):
             self._add(graph, candidate, gm, inputs)
-        if not graph.variants:
-            # Nothing compiled: the graph runs as captured, and its failures say why.
-            graph.variants[FUSED.id] = gm.forward
+        if FUSED.id in graph.failures:
+            self._leave_as_captured(graph, gm)
         graph.select(self._selected.get(graph.digest, FUSED.id))
         self.graphs.append(graph)
         return graph
@@ -171,6 +170,12 @@ class SwitchBackend:
         """What went wrong with a candidate for the graphs of this digest, None where it runs."""
         same = (graph for graph in self.graphs if graph.digest == digest)
         return next((graph.failures[candidate] for graph in same if candidate in graph.failures), None)
+
+    def _leave_as_captured(self, graph: SwitchedGraph, gm: GraphModule) -> None:
+        """The default could not be had: in its place the graph runs as captured, and its failures say why."""
+        key = GraphKey(graph.digest, graph.direction)
+        self._watch.observer.compiled(key, FUSED, gm, None)
+        graph.variants[FUSED.id] = self._watch.probe.around(key, gm.forward)
 
     def _add(self, graph: SwitchedGraph, candidate: Candidate, gm: GraphModule, inputs: Sequence[Any]) -> None:
         refusal = candidate.refusal(self._watch.device, graph.direction)

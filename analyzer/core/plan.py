@@ -13,6 +13,9 @@ PLAN_SCHEMA: Final = 1
 FUSED: Final = "fused"
 """The candidate an unknown graph takes: Inductor with torch's own defaults."""
 
+EAGER: Final = "eager"
+"""The candidate that compiles nothing, and the way to run a whole model without torch.compile."""
+
 
 @dataclass(frozen=True, slots=True)
 class Choice:

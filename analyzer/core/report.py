@@ -9,6 +9,7 @@ from analyzer.core.budget import Budget
 from analyzer.core.device import Device, Versions
 from analyzer.core.finding import Finding, RuleFailure
 from analyzer.core.graphs import Capture, GapKey, GraphBreak, GraphKey, SourceLine
+from analyzer.core.plan import EAGER
 from analyzer.core.samples import Samples
 from analyzer.core.trial import Accuracy, Comparison, TrialOutcome
 from analyzer.core.verdict import Verdict
@@ -111,6 +112,10 @@ class Attributed:
         return (self.linked_ns + self.gap_ns) / self.kernel_ns if self.kernel_ns else None
 
 
+DEFAULT_PLAN: Final = "default"
+"""The name of the plan trial with torch.compile's defaults; without torch.compile it is EAGER."""
+
+
 @dataclass(frozen=True, slots=True)
 class PlanTrial:
     """One way to run the whole model: eager, torch.compile default, each global mode, the plan. `chosen` candidates
@@ -167,3 +172,8 @@ class Report:
     partial: str | None
     next_command: str
     schema: int = REPORT_SCHEMA
+
+    @property
+    def is_left_alone(self) -> bool:
+        """Whether the plan is not to compile: what is compared is then torch.compile default and the model as it is."""
+        return any(plan.is_chosen and plan.name == EAGER for plan in self.plans)

@@ -9,7 +9,7 @@ from analyzer.core.errors import ExitCode, GraphboundError, UserProgramError
 from analyzer.core.graphs import Capture, GraphKey
 from analyzer.core.report import Report
 from analyzer.core.samples import Samples
-from analyzer.core.timing import Timing
+from analyzer.core.timing import Crowd, Timing
 from analyzer.core.trial import Accuracy, TrialOutcome
 
 
@@ -49,7 +49,7 @@ class Way:
 @dataclass(frozen=True, slots=True)
 class Verification:
     """The model as it is, torch.compile default and the plan, measured in turn; and the plan's own clean pass,
-    None where the plan leaves the model alone.
+    None where the plan leaves the model alone. `crowd` is what other programs took meanwhile, None where not known.
     """
 
     eager: Way
@@ -58,6 +58,7 @@ class Verification:
     capture: Capture | None
     timing: Timing | None
     default_timing: Timing | None = None
+    crowd: Crowd | None = None
 
 
 class PoisonedDeviceError(GraphboundError):

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final, assert_never
 
 from analyzer.core.budget import Budget
-from analyzer.core.graphs import Direction, GapKey, Region, SourceLine
+from analyzer.core.graphs import Direction, GapKey, GraphKey, Region, SourceLine
 from analyzer.core.quantities import share
 from analyzer.core.report import GapReport, GraphReport, Report
 from analyzer.core.verdict import Bound, Verdict
@@ -35,14 +35,15 @@ class RegionRow:
 def region_rows(report: Report) -> tuple[RegionRow, ...]:
     """Every graph and every gap; a gap stands after the graph that it follows, the one at the start first."""
     whole_ns = step_ns(report)
-    repeated = _repeated_labels(report.graphs)
-    known = {g.key for g in report.graphs}
-    rows = [_gap_row(gap, whole_ns) for gap in report.eager_gaps if gap.key.after is None]
+    labels = _labels(report.graphs)
+    rows = [_gap_row(gap, whole_ns, labels) for gap in report.eager_gaps if gap.key.after is None]
     for graph in report.graphs:
-        rows.append(_graph_row(graph, whole_ns, is_repeated=graph_label(graph) in repeated))
-        rows.extend(_gap_row(gap, whole_ns) for gap in report.eager_gaps if gap.key.after == graph.key)
+        rows.append(_graph_row(graph, whole_ns, labels[graph.key]))
+        rows.extend(_gap_row(gap, whole_ns, labels) for gap in report.eager_gaps if gap.key.after == graph.key)
     rows.extend(
-        _gap_row(g, whole_ns) for g in report.eager_gaps if g.key.after is not None and g.key.after not in known
+        _gap_row(g, whole_ns, labels)
+        for g in report.eager_gaps
+        if g.key.after is not None and g.key.after not in labels
     )
     return tuple(rows)
 
@@ -65,18 +66,24 @@ def graph_label(graph: GraphReport) -> str:
             suffix = " bwd"
         case _:
             assert_never(graph.key.direction)
-    return place(graph.where) + suffix if graph.where else graph.key.digest + suffix
+    return (place(graph.where) if graph.where else _nameless(graph)) + suffix
 
 
-def gap_label(gap: GapReport) -> str:
+def _nameless(graph: GraphReport) -> str:
+    """A graph that covers no line of the user's, as an `nn.Sequential` that is the whole model."""
+    return f"graph {plain(graph.compile_ids[0], 20)}" if graph.compile_ids else f"graph {graph.key.digest}"
+
+
+def gap_label(gap: GapReport, labels: Mapping[GraphKey, str]) -> str:
+    """`gap model.py:41` where the graph before it ended; else by its place in the step. `labels` are the graphs'."""
     if gap.where is not None:
         return f"gap {place(gap.where)}"
-    return f"gap {_edge(gap.key)}"
+    return f"gap {_edge(gap.key, labels)}"
 
 
 def place(where: SourceLine | None) -> str:
-    """`model.py:41`; the whole path is in report.json."""
-    return "unknown place" if where is None else f"{plain(file_name(where.file))}:{where.line}"
+    """`model.py:41`; the whole path is in report.json. What has no line is of the step as a whole."""
+    return "the step" if where is None else f"{plain(file_name(where.file))}:{where.line}"
 
 
 def bound_word(bound: Bound) -> str:
@@ -91,18 +98,28 @@ def verdict_text(verdict: Verdict) -> str:
     return f"{bound_word(verdict.bound)} {share(verdict.confidence)}"
 
 
-def _edge(key: GapKey) -> str:
+def _edge(key: GapKey, labels: Mapping[GraphKey, str]) -> str:
     if key.after is None:
         return "at the start" if key.before is not None else "all of the step"
-    return "at the end" if key.before is None else f"after {key.after.digest}"
+    return "at the end" if key.before is None else f"after {labels.get(key.after, key.after.digest)}"
 
 
-def _graph_row(graph: GraphReport, whole_ns: int | None, *, is_repeated: bool) -> RegionRow:
-    # Two graphs may begin on the same line, in two layers of one class: then the compile id tells them apart.
-    suffix = f" [{plain(graph.compile_ids[0], 20)}]" if is_repeated and graph.compile_ids else ""
+def _labels(graphs: Sequence[GraphReport]) -> dict[GraphKey, str]:
+    """What each graph is called. Two may begin on the same line, in two layers of one class: then the compile id
+    tells them apart.
+    """
+    counts = Counter(graph_label(graph) for graph in graphs)
+    return {
+        g.key: graph_label(g)
+        + (f" [{plain(g.compile_ids[0], 20)}]" if counts[graph_label(g)] > 1 and g.compile_ids else "")
+        for g in graphs
+    }
+
+
+def _graph_row(graph: GraphReport, whole_ns: int | None, label: str) -> RegionRow:
     return RegionRow(
         region=graph.key,
-        label=graph_label(graph) + suffix,
+        label=label,
         verdict=graph.verdict,
         verdict_after=graph.verdict_after,
         share=_share(graph.before_ns, whole_ns),
@@ -113,10 +130,10 @@ def _graph_row(graph: GraphReport, whole_ns: int | None, *, is_repeated: bool) -
     )
 
 
-def _gap_row(gap: GapReport, whole_ns: int | None) -> RegionRow:
+def _gap_row(gap: GapReport, whole_ns: int | None, labels: Mapping[GraphKey, str]) -> RegionRow:
     return RegionRow(
         region=gap.key,
-        label=gap_label(gap),
+        label=gap_label(gap, labels),
         verdict=gap.verdict,
         verdict_after=None,
         share=_share(gap.before_ns, whole_ns),
@@ -129,7 +146,3 @@ def _gap_row(gap: GapReport, whole_ns: int | None) -> RegionRow:
 
 def _share(part_ns: int | None, whole_ns: int | None) -> float | None:
     return part_ns / whole_ns if part_ns is not None and whole_ns else None
-
-
-def _repeated_labels(graphs: Iterable[GraphReport]) -> frozenset[str]:
-    return frozenset(label for label, count in Counter(graph_label(g) for g in graphs).items() if count > 1)

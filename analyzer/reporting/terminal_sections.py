@@ -56,6 +56,8 @@ def _outcome(report: Report, width: int) -> list[RenderableType]:
     comparison = report.comparison
     if comparison is None:
         return []
+    if report.is_left_alone:
+        return [Text.assemble(("LEFT ALONE", "bold yellow"), ": the model runs as it is, its results are its own")]
     accuracy = comparison.accuracy
     right = "the results were not compared" if accuracy is None else _accuracy_text(accuracy)
     word = comparison.outcome.value.replace("_", " ")
@@ -86,8 +88,10 @@ def _findings(report: Report, width: int) -> list[RenderableType]:
         return []
     ordered = sorted(report.findings, key=lambda f: -(f.ns_per_step or 0))
     blocks: list[RenderableType] = [Text("Findings", style="bold")]
+    told: set[str] = set()
     for finding in ordered[:MAX_FINDINGS]:
-        blocks.extend(_finding_lines(finding))
+        blocks.extend(_finding_lines(finding, is_told=finding.remedy in told))
+        told.add(finding.remedy)
     if len(ordered) > MAX_FINDINGS:
         blocks.append(_indented(Text(f"and {len(ordered) - MAX_FINDINGS} more in report.json"), 2))
     return blocks
@@ -143,14 +147,15 @@ SECTIONS: Final[tuple[Section, ...]] = (
 )
 
 
-def _finding_lines(finding: Finding) -> list[RenderableType]:
+def _finding_lines(finding: Finding, *, is_told: bool) -> list[RenderableType]:
     cost = "cost unknown" if finding.ns_per_step is None else f"{quantities.duration(finding.ns_per_step)} a step"
     times = f" ({quantities.count(finding.count)} times)" if finding.count > 1 else ""
     head = f"{place(finding.where)}  {plain(finding.rule)}{times}  {cost}"
+    remedy = "the same as above" if is_told else plain(finding.remedy, SENTENCE_LIMIT)
     return [
         _indented(Text(head, style="yellow"), 2),
         _indented(Text(plain(finding.message, SENTENCE_LIMIT)), 4),
-        _indented(Text(f"do: {plain(finding.remedy, SENTENCE_LIMIT)}"), 4),
+        _indented(Text(f"do: {remedy}"), 4),
     ]
 
 

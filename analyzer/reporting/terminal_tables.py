@@ -13,7 +13,7 @@ from rich.text import Text
 
 from analyzer.core import quantities
 from analyzer.core.budget import Budget, Part
-from analyzer.core.report import CandidateReport, PlanTrial, Report
+from analyzer.core.report import DEFAULT_PLAN, CandidateReport, PlanTrial, Report
 from analyzer.core.trial import TrialOutcome
 from analyzer.reporting.budget_bar import letter, parts_in, segments
 from analyzer.reporting.plain_text import ELLIPSIS, plain
@@ -30,7 +30,6 @@ _LABEL: Final = 22
 _BAR: Final = 10
 _STEP_BAR: Final = 52
 _REASON_LIMIT: Final = 160
-_DEFAULT_PLAN: Final = "default"
 
 
 def step_bars(report: Report, width: int) -> list[RenderableType]:
@@ -114,7 +113,7 @@ def plan_table(report: Report, width: int) -> list[RenderableType]:
     """How the whole model ran: eager, torch.compile's default, each global mode, the plan."""
     if not report.plans:
         return []
-    default = next((p for p in report.plans if p.name == _DEFAULT_PLAN), None)
+    default = next((p for p in report.plans if p.name == DEFAULT_PLAN), None)
     table = _table()
     has_memory = any(plan.peak_bytes is not None for plan in report.plans)
     columns = (("ms a step", 11), ("speed", 7), ("error", 12), *((("memory", 15),) if has_memory else ()))

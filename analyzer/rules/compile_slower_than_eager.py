@@ -29,8 +29,10 @@ from typing import Final
 
 from analyzer.core import quantities
 from analyzer.core.finding import Finding
+from analyzer.core.plan import EAGER
+from analyzer.core.report import DEFAULT_PLAN
 from analyzer.core.samples import Samples, ratio_interval
-from analyzer.rules.facts import DEFAULT_PLAN, EAGER_PLAN, Facts
+from analyzer.rules.facts import Facts
 from analyzer.rules.rule import MissingData, Rule
 
 _ID: Final = "compile_slower_than_eager"
@@ -41,7 +43,7 @@ _LEAST_RATIO: Final = 0.98
 
 
 def judge(facts: Facts) -> tuple[Finding, ...]:
-    eager, compiled = _samples(facts, EAGER_PLAN), _samples(facts, DEFAULT_PLAN)
+    eager, compiled = _samples(facts, EAGER), _samples(facts, DEFAULT_PLAN)
     if ratio_interval(before=eager, after=compiled).high >= _LEAST_RATIO:
         return ()
     times = quantities.durations((eager.median_ns, compiled.median_ns))

@@ -3,17 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Final
 
 from analyzer.core.budget import Budget
 from analyzer.core.device import Device
 from analyzer.core.environment import Environment
 from analyzer.core.graphs import Capture, GapKey, GraphKey, Region
 from analyzer.core.report import PlanTrial, WorkloadFacts
-
-EAGER_PLAN: Final = "eager"
-DEFAULT_PLAN: Final = "default"
-"""Names of the plan trials without torch.compile, and with its defaults."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
+from analyzer.core import plan
 from optimizers.candidates.base import Candidate
 
-EAGER: Final = Candidate(id="eager", title="eager", is_eager=True)
+EAGER: Final = Candidate(id=plan.EAGER, title="eager", is_eager=True)

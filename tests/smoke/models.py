@@ -65,6 +65,8 @@ FRAGILE = f"""{_OPERATOR}
 # The user's own lowerings: under the C++ wrapper one takes its process down, and one never ends.
 fragile = operator("fragile", lambda cpp_wrapper: os._exit(5) if cpp_wrapper else None)
 stubborn = operator("stubborn", lambda cpp_wrapper: time.sleep(600) if cpp_wrapper else None)
+# And one that no default compilation survives.
+doomed = operator("doomed", lambda cpp_wrapper: None if cpp_wrapper else os._exit(6))
 
 class Net(nn.Module):
     def __init__(self):
@@ -74,7 +76,9 @@ class Net(nn.Module):
     def forward(self, x):
         x = fragile(torch.relu(self.linear(x)))
         torch._dynamo.graph_break()
-        return stubborn(torch.sin(x))
+        x = stubborn(torch.sin(x))
+        torch._dynamo.graph_break()
+        return doomed(torch.cos(x))
 
 def get_model():
     return Net()

@@ -182,13 +182,16 @@ def test_candidates_that_crash_or_hang_cost_themselves_and_the_run_goes_on(fragi
     assert code == ExitCode.OK, output + errors
     report = fragile.report()
     assert report["partial"] is None
-    crashed, hung = (graph["candidates"][0] for graph in report["graphs"])
+    crashed, hung, doomed = (graph["candidates"][0] for graph in report["graphs"])
     assert (crashed["candidate"], crashed["outcome"]) == ("cpp_wrapper", "crashed")
     assert "left with code 5" in crashed["reason"]
     assert (hung["candidate"], hung["outcome"]) == ("cpp_wrapper", "timed out")
     assert f"gave up compiling after {COMPILE_LIMIT_S} s" in hung["reason"]
+    assert doomed["outcome"] == "measured"
+    assert any("a graph was left uncompiled" in note and "left with code 6" in note for note in report["notes"])
     assert report["comparison"] is not None
-    assert "cpp_wrapper" not in [graph["chosen"] for graph in report["graphs"]]
+    assert "cpp_wrapper" not in [graph["chosen"] for graph in report["graphs"][:2]]
+    assert report["graphs"][2]["chosen"] != "fused"
     assert is_gone(int((fragile.folder / "pid").read_text()))
 
 

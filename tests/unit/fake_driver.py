@@ -9,7 +9,7 @@ from typing import Any
 
 from analyzer.core.device import Device, Versions
 from analyzer.core.graphs import Capture, GraphBreak, SourceLine
-from analyzer.core.plan import Plan
+from analyzer.core.plan import FUSED, Plan
 from analyzer.core.report import WorkloadFacts
 from analyzer.core.run import Event, LostChildError, Skip, Verification, Way
 from analyzer.core.samples import Samples
@@ -113,8 +113,8 @@ class FakeDriver:
     def _capture(self) -> Capture:
         return a_capture()
 
-    def _failures(self) -> tuple[str, ...]:
-        return ()
+    def _uncompiled(self) -> dict[str, str]:
+        return {skip.digest: skip.reason for skip in self.skips[-1] if skip.candidate == FUSED}
 
     def _time(self) -> Timing:
         return a_timing()

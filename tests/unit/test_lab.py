@@ -32,7 +32,7 @@ class Notes(SilentProgress):
 
 def a_lab(driver: FakeDriver, progress: Notes | None = None, *, is_fresh: bool = True) -> PipelineLab:
     driver.is_open = not is_fresh
-    return PipelineLab(driver, Measured(), Narrator(progress or Notes()), 120.0, is_fresh)
+    return PipelineLab(driver, Measured(), Narrator(progress or Notes()), 120.0, needs_fresh=is_fresh)
 
 
 def compiling(candidate: str, key: Any = A, *, hung: bool = False, is_over: bool = False) -> LostChildError:
@@ -115,7 +115,7 @@ def test_there_is_an_end_to_starting_again() -> None:
 
 def test_trials_are_kept_as_they_end() -> None:
     measured, notes = Measured(), Notes()
-    lab = PipelineLab(FakeDriver(), measured, Narrator(notes), 120.0, True)
+    lab = PipelineLab(FakeDriver(), measured, Narrator(notes), 120.0, needs_fresh=True)
     lab.prepare(WANTED)
     alone = CandidateTrial(A.digest, "eager", None, lab.measure({A.digest: "eager"}))
     joint = JointTrial("eager everywhere", {A.digest: "eager"}, alone.trial)

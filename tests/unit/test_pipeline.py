@@ -10,6 +10,8 @@ import pytest
 
 from analyzer import pipeline
 from analyzer.core.errors import INTERRUPTED, ExitCode, InternalError, UsageError, UserProgramError
+from analyzer.core.graphs import Direction, GraphKey
+from analyzer.core.plan import FUSED
 from analyzer.core.report import Report
 from analyzer.core.run import Finished, LostChildError
 from analyzer.core.settings import RunSettings, WorkloadSpec
@@ -17,7 +19,7 @@ from analyzer.core.trial import Change, TrialOutcome
 from analyzer.progress import SilentProgress
 from analyzer.reporting.json import read_report
 from optimizers.plan import read_plan
-from tests.unit.fake_driver import STEP_NS, FakeDriver, lost
+from tests.unit.fake_driver import STEP_NS, FakeDriver, a_capture, lost
 
 Run = Callable[..., Finished]
 
@@ -306,6 +308,30 @@ def test_a_candidate_that_takes_its_process_down_costs_itself_alone(run: Run) ->
     assert chosen(finished) == ["eager", "eager"]
     (skip,) = driver.skips[-1]
     assert (skip.candidate, skip.outcome) == ("cuda_graphs", TrialOutcome.CRASHED)
+
+
+def test_a_graph_whose_default_takes_the_process_down_runs_as_captured(run: Run) -> None:
+    """One at a time, in a fresh process each; the plan never asks for what is known to crash."""
+    first, second = (key.digest for key in dict.fromkeys(graph.key for graph in a_capture().graphs))
+    errors: list[BaseException] = [
+        lost("compiling fusion", key=GraphKey(digest, Direction.INFERENCE), candidate=FUSED, is_over=is_over)
+        for digest, is_over in ((first, False), (second, True))
+    ]
+    driver = FakeDriver(fails={"capture": errors})
+    finished = run(driver)
+    assert finished.exit_code is ExitCode.OK
+    assert [skip.digest for skip in driver.skips[2]] == [first, second]
+    assert {(skip.candidate, skip.outcome) for skip in driver.skips[-1]} == {(FUSED, TrialOutcome.CRASHED)}
+    assert chosen(finished) == ["eager", "eager"]
+    assert any("a graph was left uncompiled: the process died" in note for note in finished.report.notes)
+
+
+def test_a_graph_that_takes_the_process_down_even_as_captured_ends_the_run(run: Run) -> None:
+    key = a_capture().graphs[0].key
+    errors: list[BaseException] = [lost("compiling fusion", key=key, candidate=FUSED) for _ in range(2)]
+    finished = run(FakeDriver(fails={"capture": errors}))
+    assert finished.exit_code is ExitCode.USER_PROGRAM
+    assert "the process died" in str(finished.report.partial)
 
 
 def test_an_older_runs_files_are_gone(run: Run, tmp_path: Path) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+import torch
 
 from analyzer.core.errors import UserProgramError
 from analyzer.session_ears import Telling
@@ -19,6 +20,13 @@ def test_leaving_in_a_step_is_a_failure_of_that_line(tmp_path: Path, statement: 
     with pytest.raises(UserProgramError) as caught, Telling("the model's first step", tmp_path):
         step()
     assert f"net.py:3 in step: {told}" in caught.value.message
+
+
+def test_backward_in_an_inference_step_is_told_the_mode_it_wants(tmp_path: Path) -> None:
+    with pytest.raises(UserProgramError) as caught, Telling("the model's first step", tmp_path):
+        torch.ones(3).sum().backward()  # type: ignore[no-untyped-call]
+    assert caught.value.hint is not None
+    assert "--mode training" in caught.value.hint
 
 
 def test_ctrl_c_in_a_step_stays_ctrl_c() -> None:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from analyzer.core.graphs import Direction, GapKey
 from analyzer.core.verdict import Bound
 from analyzer.reporting.rows import region_rows, verdict_text
@@ -43,8 +41,9 @@ def test_two_graphs_of_one_line_are_told_apart_by_their_compile_id() -> None:
     assert _labels(graphs=graphs, eager_gaps=()) == ["m.py:1 [0/0]", "m.py:1 [1/0]"]
 
 
-def test_a_graph_without_a_source_line_is_named_by_its_digest() -> None:
-    assert _labels(graphs=(replace(a_graph(), where=None),), eager_gaps=()) == [a_key(1).digest]
+def test_a_graph_without_a_source_line_is_named_by_its_number_or_its_digest() -> None:
+    assert _labels(graphs=(a_graph(where=None),), eager_gaps=()) == ["graph 0/0"]
+    assert _labels(graphs=(a_graph(where=None, compile_ids=()),), eager_gaps=()) == [f"graph {a_key(1).digest}"]
 
 
 def test_a_share_is_of_the_step_and_unknown_without_one() -> None:

@@ -9,13 +9,14 @@ from dataclasses import replace
 import pytest
 from rich.cells import cell_len
 
+from analyzer.core.graphs import GapKey
+from analyzer.core.report import DEFAULT_PLAN
 from analyzer.core.samples import Interval
 from analyzer.core.trial import Change, TrialOutcome
 from analyzer.core.verdict import Bound
 from analyzer.reporting.renderer import Page
 from analyzer.reporting.terminal import render
 from analyzer.reporting.terminal_tables import shortened
-from analyzer.rules.facts import DEFAULT_PLAN
 from tests.reports import (
     MS,
     a_budget,
@@ -130,7 +131,28 @@ def test_a_finding_has_its_place_its_cost_and_its_remedy() -> None:
     text = _page(findings=(a_finding(count=3), a_finding("recompile", ns_per_step=None, where=None)))
     assert "gptlite.py:57  graph_break (3 times)  0.80 ms a step" in text
     assert "do: keep it a tensor" in text
-    assert "unknown place  recompile  cost unknown" in text
+    assert "the step  recompile  cost unknown" in text
+
+
+def test_the_same_advice_is_given_once() -> None:
+    text = _page(findings=(a_finding("first", ns_per_step=2 * MS), a_finding("second", ns_per_step=MS)))
+    assert text.count("do: keep it a tensor") == 1
+    assert text.index("do: the same as above") > text.index("second")
+
+
+def test_a_model_that_is_left_alone_claims_no_speed_of_ours() -> None:
+    plans = (a_plan_trial("eager", 10.0, is_chosen=True), a_plan_trial("default", 11.0))
+    text = _page(plans=plans, comparison=a_comparison(accuracy=None))
+    assert "LEFT ALONE: the model runs as it is" in text
+    assert "not compared" not in text
+
+
+def test_a_graph_without_a_line_of_the_users_is_named_by_its_number() -> None:
+    graph = a_graph(where=None, source=())
+    gap = a_gap(where=None, key=GapKey(graph.key, a_graph("m.py:9", 2).key))
+    text = _page(graphs=(graph, a_graph("m.py:9", 2)), eager_gaps=(gap,))
+    assert "graph 0/0 " in text
+    assert "gap after graph 0/0" in text
 
 
 def test_the_costliest_findings_come_first_and_the_rest_are_counted() -> None:
