@@ -143,6 +143,8 @@ def _facts(measured: Measured, plans: tuple[PlanTrial, ...]) -> Facts:
         plans=plans,
         device=measured.device,
         environment=measured.environment,
+        ops=measured.ops,
+        activity=measured.before.activity if measured.before else None,
     )
 
 

@@ -199,10 +199,10 @@ def main(fd: int) -> None:
 
                     session = Session.load(spec, pipe.send, skip)
                     pipe.send(_Answer(None))
-                case _Request("measure_device", (kind,)):
+                case _Request("measure_device", (kind, renew)):
                     from collectors.device import measure_device
 
-                    pipe.send(_Answer(measure_device(kind)))
+                    pipe.send(_Answer(measure_device(kind, renew=renew)))
                 case _:
                     pipe.send(_Answer(getattr(session, request.method)(*request.arguments)))
         except PoisonedDeviceError as error:

@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from analyzer.core.activity import Activity
 from analyzer.core.budget import Budget
 from analyzer.core.device import Device
 from analyzer.core.environment import Environment
 from analyzer.core.graphs import Capture, Region
 from analyzer.core.timing import Timing
 from analyzer.core.verdict import Verdict
+from analyzer.derive.activity import activity
 from analyzer.derive.attribution import Attribution, attribute
 from analyzer.derive.budget import Context, RegionBudget, region_budgets, step_budget
-from analyzer.derive.classify import verdict
+from analyzer.derive.classify import MOST_OVER_PEAK, verdict
+from analyzer.derive.cpu_causes import GraphLoops
 from collectors.readers.kineto import read_trace
 
 
@@ -32,6 +36,12 @@ class Diagnosis:
     attribution: Attribution
     regions: tuple[Judged, ...]
     step: Budget
+    activity: Activity
+
+    @property
+    def is_over_peak(self) -> bool:
+        """Whether any region computes so much faster than the measured peaks that these are wrong."""
+        return any(judged.budget.over_peak_share > MOST_OVER_PEAK for judged in self.regions)
 
     def judged(self, region: Region) -> Judged | None:
         return next((judged for judged in self.regions if judged.region == region), None)
@@ -54,6 +64,8 @@ def diagnose(
         allow_tf32=environment.allows_tf32 if environment else None,
         graphs=capture.graphs if capture else (),
         reference=reference.attribution if reference else None,
+        environment=environment,
+        loops=tuple(_loops(capture)),
     )
     budgets = region_budgets(timing, attribution, context)
     return Diagnosis(
@@ -61,4 +73,11 @@ def diagnose(
         attribution=attribution,
         regions=tuple(Judged(budget.region, budget, verdict(budget)) for budget in budgets),
         step=step_budget(timing, attribution, budgets),
+        activity=activity(attribution, timing, device),
     )
+
+
+def _loops(capture: Capture | None) -> Iterator[GraphLoops]:
+    for graph in capture.graphs if capture else ():
+        if graph.loops is not None and graph.scalar_loops is not None:
+            yield GraphLoops(graph.key, graph.loops, graph.scalar_loops)

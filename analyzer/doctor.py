@@ -19,7 +19,7 @@ from typing import Final
 import msgspec
 
 from analyzer.core import quantities
-from analyzer.core.device import Device
+from analyzer.core.device import VECTOR, Device, Peak
 from analyzer.core.environment import Installation
 from analyzer.progress import Progress
 from analyzer.reporting.plain_text import plain
@@ -31,12 +31,27 @@ CHILD_TIMEOUT_S: Final = 180.0
 
 _CHILD: Final = "collectors.installation"
 _INDENT: Final = " " * 11
+_LABEL: Final = 26
+"""Columns of a row's name: the longest is `float32 without products`."""
 
 _NEXT: Final = "analyze demo"
 """The last line of every output is the next useful command."""
 
 _NO_TORCH: Final = "torch is not installed in this Python"
 _INSTALL_TORCH: Final = "pip install torch  (for CUDA: the line that https://pytorch.org/get-started gives)"
+
+_RIGHTS: Final = (
+    "an administrator sets NVreg_RestrictProfilingToAdminUsers=0 for the nvidia module, and a container needs "
+    "--cap-add=SYS_ADMIN"
+)
+
+_LIBRARIES: Final = (
+    ("transformers", "transformers", "hf: models", "pip install transformers"),
+    ("timm", "timm", "timm: models", "pip install timm"),
+    ("torchvision", "torchvision", "torchvision: models", "pip install torchvision"),
+    ("hta", "HolisticTraceAnalysis", "traces of several ranks", 'pip install "graphbound[ranks]"'),
+)
+"""Name of the import, name shown, what needs it, what to do."""
 
 
 class Outcome(Enum):
@@ -45,6 +60,8 @@ class Outcome(Enum):
     OK = "ok"
     WARNING = "warning"
     MISSING = "missing"
+    OPTIONAL = "optional"
+    """Missing, and only some commands need it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,12 +73,14 @@ class Check:
     remedy: str | None = None
 
 
-def run_doctor(progress: Progress) -> str:
-    """Plain text of at most 80 columns. Measures this machine, about ten seconds with a GPU, unless it is known."""
+def run_doctor(progress: Progress, *, renew: bool = False) -> str:
+    """Plain text of at most 80 columns. Measures this machine, about ten seconds with a GPU, unless it is known and
+    not to be renewed.
+    """
     if importlib.util.find_spec("torch") is None:
         return _checks_text((Check(Outcome.MISSING, _NO_TORCH, _INSTALL_TORCH),))
     progress.stage("measuring this machine")
-    found = _examine_in_child((sys.executable, "-P", "-m", _CHILD))
+    found = _examine_in_child((sys.executable, "-P", "-m", _CHILD, *(("--renew",) if renew else ())))
     if isinstance(found, Check):
         return _checks_text((found,))
     return render(found)
@@ -81,7 +100,9 @@ def diagnose(found: Installation) -> tuple[Check, ...]:
         _cuda_check(found),
         _triton_check(found),
         _profiler_check(found),
+        _counters_check(found),
         _threads_check(found),
+        *_library_checks(found),
         *(_complete_check(device) for device in found.devices),
     )
     return tuple(check for check in checks if check is not None)
@@ -174,8 +195,31 @@ def _profiler_check(found: Installation) -> Check | None:
     return Check(
         Outcome.MISSING,
         "the profiler records no kernel: verdicts of GPU graphs will be undecided",
-        "end other profilers of this GPU (nsys, ncu, DCGM); where the driver restricts profiling, an administrator "
-        "sets NVreg_RestrictProfilingToAdminUsers=0, and a container needs --cap-add=SYS_ADMIN",
+        f"end other profilers of this GPU (nsys, ncu, DCGM); where the driver restricts profiling, {_RIGHTS}",
+    )
+
+
+def _counters_check(found: Installation) -> Check | None:
+    """Counters say what a kernel was bound by; nothing in a run needs them."""
+    rights = found.counters
+    if rights is None:
+        return None
+    if rights.is_granted is False:
+        return Check(Outcome.OPTIONAL, "the driver keeps the GPU's hardware counters to administrators", _RIGHTS)
+    if rights.ncu is None:
+        text = "no ncu (Nsight Compute): kernels cannot be checked against hardware counters"
+        return Check(Outcome.OPTIONAL, text, "install Nsight Compute (it comes with the CUDA toolkit)")
+    if rights.is_granted is None:
+        text = f"{plain(rights.ncu)} is here; whether this process may read counters, the driver does not say"
+        return Check(Outcome.OK, text)
+    return Check(Outcome.OK, f"hardware counters can be read with {plain(rights.ncu)}")
+
+
+def _library_checks(found: Installation) -> tuple[Check, ...]:
+    return tuple(
+        Check(Outcome.OPTIONAL, f"{title} is not installed: it is needed for {use}", remedy)
+        for name, title, use, remedy in _LIBRARIES
+        if name in found.missing_libraries
     )
 
 
@@ -195,22 +239,13 @@ def _threads_check(found: Installation) -> Check | None:
 
 
 def _complete_check(device: Device) -> Check | None:
-    """What a GPU has and measuring did not give."""
-    if device.kind != "cuda":
-        return None
-    known = {
-        "dense peaks": device.peaks or None,
-        "memory bandwidth": device.memory_bytes_per_s,
-        "launch cost": device.launch_ns,
-        "kernel duration": device.empty_kernel_ns,
-        "gap between kernels of a CUDA graph": device.kernel_gap_ns,
-        "cost of a replay": device.replay_ns,
-    }
-    missing = [name for name, value in known.items() if value is None]
+    """What measuring did not give."""
+    missing = device.unmeasured
     if not missing:
         return None
     text = f"not measured on {plain(device.name)}: {', '.join(missing)}"
-    return Check(Outcome.WARNING, text, "mend what is missing above, end other users of the GPU, and run it again")
+    remedy = "mend what is missing above, end other users of the device, and run: analyze doctor --renew"
+    return Check(Outcome.WARNING, text, remedy)
 
 
 def _versions_text(found: Installation) -> str:
@@ -230,25 +265,44 @@ def _versions_text(found: Installation) -> str:
 def _device_text(device: Device) -> str:
     threads = f", {device.threads} threads" if device.threads is not None else ""
     title = f"{plain(device.name)} ({device.kind}{threads}), {device.source.value}"
-    rows = [(f"{peak.dtype} products", quantities.rate(peak.flops_per_s, "FLOP")) for peak in device.peaks]
-    rows += [
-        ("memory bandwidth", quantities.rate(device.memory_bytes_per_s, "B")),
+    rows = [*(_peak_row(peak) for peak in device.peaks), *_memory_rows(device), *_cost_rows(device)]
+    notes = "".join(_wrapped(f"note: {plain(note)}", first="  ", rest=" " * 8) + "\n" for note in device.notes)
+    return f"{_wrapped(title)}\n" + "".join(_row(name, value) for name, value in rows) + notes
+
+
+def _peak_row(peak: Peak) -> tuple[str, str]:
+    if peak.dtype == VECTOR:
+        return "float32 without products", quantities.rate(peak.flops_per_s, "FLOP")
+    unit = "OP" if peak.dtype.startswith("int") else "FLOP"
+    return f"{peak.dtype} products", quantities.rate(peak.flops_per_s, unit)
+
+
+def _memory_rows(device: Device) -> list[tuple[str, str]]:
+    is_gpu = device.kind == "cuda"
+    rows = [
+        ("memory, copying", quantities.rate(device.memory_bytes_per_s, "B")),
+        ("memory, reading", quantities.rate(device.read_bytes_per_s, "B")),
         ("memory", quantities.byte_count(device.memory_bytes)),
-        ("an op without work", quantities.duration(device.empty_op_ns)),
+        ("L2 cache" if is_gpu else "last-level cache", quantities.byte_count(device.l2_bytes)),
     ]
+    return [*rows, ("L2 cache, reading", quantities.rate(device.l2_bytes_per_s, "B"))] if is_gpu else rows
+
+
+def _cost_rows(device: Device) -> list[tuple[str, str]]:
+    rows = [("an op without work", quantities.duration(device.empty_op_ns))]
     if device.kind == "cuda":
         rows += [
-            ("L2 cache", quantities.byte_count(device.l2_bytes)),
             ("one launch, host", quantities.duration(device.launch_ns)),
             ("smallest kernel", quantities.duration(device.empty_kernel_ns)),
+            ("gap between launches", quantities.duration(device.launch_gap_ns)),
             ("gap in a CUDA graph", quantities.duration(device.kernel_gap_ns)),
             ("one graph replay", quantities.duration(device.replay_ns)),
         ]
-    return f"{_wrapped(title)}\n" + "".join(_row(name, value) for name, value in rows)
+    return rows
 
 
 def _row(name: str, value: str) -> str:
-    return _wrapped(value, first=f"  {name:<22}", rest=" " * 24) + "\n"
+    return _wrapped(value, first=f"  {name:<{_LABEL}}", rest=" " * (_LABEL + 2)) + "\n"
 
 
 def _checks_text(checks: Sequence[Check]) -> str:

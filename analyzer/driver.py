@@ -24,7 +24,7 @@ class Driver(Protocol):
     def call(
         self, method: str, *arguments: Any, limit_s: float | None = None, compile_limit_s: float | None = None
     ) -> Any: ...
-    def measure_device(self, kind: str, limit_s: float | None) -> Device: ...
+    def measure_device(self, kind: str, limit_s: float | None, *, renew: bool = False) -> Device: ...
     def close(self) -> None: ...
 
 
@@ -45,11 +45,11 @@ class ChildDriver:
     ) -> Any:
         return self._child.call(method, *arguments, limit_s=limit_s, compile_limit_s=compile_limit_s)
 
-    def measure_device(self, kind: str, limit_s: float | None) -> Device:
+    def measure_device(self, kind: str, limit_s: float | None, *, renew: bool = False) -> Device:
         """In a process of its own: measuring uses the profiler, after which every launch of a process is slower."""
         try:
             self._device_child.spawn()
-            device: Device = self._device_child.call("measure_device", kind, limit_s=limit_s)
+            device: Device = self._device_child.call("measure_device", kind, renew, limit_s=limit_s)
             return device
         finally:
             self._device_child.close()
@@ -79,10 +79,10 @@ class LocalDriver:
     ) -> Any:
         return getattr(self._session, method)(*arguments)
 
-    def measure_device(self, kind: str, limit_s: float | None) -> Device:
+    def measure_device(self, kind: str, limit_s: float | None, *, renew: bool = False) -> Device:
         from collectors.device import measure_device  # imports torch
 
-        return measure_device(kind)
+        return measure_device(kind, renew=renew)
 
     def close(self) -> None:
         if self._session is not None:

@@ -22,7 +22,6 @@ _BOUND_BY: Final = {
 _UNBOUND: Final = {
     Part.UNKNOWN_KERNELS: "undecided: kernels that no roof could be named for take",
     Part.COPIES: "undecided: copies between memories take",
-    Part.SYNC: "undecided: waiting for an idle device takes",
     Part.OTHER: "undecided: no part could be named for",
 }
 _STARVED_ON_CPU: Final = "CPU-bound: the framework's own work takes"
@@ -44,12 +43,17 @@ def _bound(measured: Measured) -> str:
     if measured.before is None:
         return "No verdict: the run ended before the model was timed and profiled"
     step = measured.before.step
-    part = max(Part, key=step.ns)
+    part = max(Part, key=lambda part: _ns(step, part))
     if part in _UNBOUND:
         return f"{_capital(_UNBOUND[part])} {share(step.share(part))} of a step"
     is_host = measured.before.attribution.is_host
     words = _STARVED_ON_CPU if part is Part.STARVED and is_host else _BOUND_BY[part]
-    return f"{_capital(words)} {share(step.share(part))} of a step{_second(step, part)}"
+    return f"{_capital(words)} {share(_ns(step, part) / max(step.elapsed_ns, 1))} of a step{_second(step, part)}"
+
+
+def _ns(step: Budget, part: Part) -> int:
+    """What a part counts for: a device that the host leaves idle by waiting is starved by it too, as in a verdict."""
+    return step.ns(part) + (step.ns(Part.SYNC) if part is Part.STARVED else 0)
 
 
 def _second(step: Budget, first: Part) -> str:

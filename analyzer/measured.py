@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from analyzer.core.device import Device, Versions
 from analyzer.core.environment import Environment
 from analyzer.core.graphs import Capture, GraphKey
+from analyzer.core.ops import OpLog
 from analyzer.core.plan import EAGER, FUSED, Choice, Plan
 from analyzer.core.report import Stage, WorkloadFacts
 from analyzer.core.run import Verification
@@ -32,6 +33,7 @@ class Measured:
     default_ns: Samples | None = None
     capture: Capture | None = None
     uncompiled: Mapping[str, str] = field(default_factory=dict)
+    ops: OpLog | None = None
     timing: Timing | None = None
     profiled_step_ns: int | None = None
     before: Diagnosis | None = None

@@ -219,6 +219,9 @@ class _Run:
             measured.timing = self._driver.call("time", limit_s=STEP_LIMIT_S)
             in_turn = self._driver.call("time_against_eager", limit_s=STEP_LIMIT_S)
             measured.eager_ns, measured.default_ns = in_turn
+        with self._stage("reading the model's operators"):
+            measured.ops = self._driver.call("operators", limit_s=STEP_LIMIT_S)
+            measured.facts = self._driver.call("facts")
 
     def _capture(self) -> Capture:
         """The default's graphs. One that takes the process down, as it compiles or in its first call right after, is
@@ -254,8 +257,20 @@ class _Run:
             if self._driver.is_isolated and not self._is_on_cpu():
                 self._driver.close()  # the device must be idle while it is measured
             measured.device = self._driver.measure_device(measured.facts.device, STEP_LIMIT_S)
+        self._explain(path)
+        assert measured.before is not None
+        if measured.before.is_over_peak:
+            # What is kept of the device was measured while something else held it.
+            with self._stage("measuring the device again"):
+                measured.device = self._driver.measure_device(measured.facts.device, STEP_LIMIT_S, renew=True)
+            self._explain(path)
+
+    def _explain(self, trace: Path) -> None:
+        measured = self._measured
+        assert measured.timing is not None
+        assert measured.device is not None
         with self._stage("explaining"):
-            measured.before = diagnose(measured.timing, path, measured.capture, measured.device, measured.environment)
+            measured.before = diagnose(measured.timing, trace, measured.capture, measured.device, measured.environment)
             measured.predicted_ns = predictions(measured)
 
     def _save_so_far(self) -> None:

@@ -13,8 +13,8 @@ from typing import Any, Final
 
 from analyzer.core.device import Versions
 from analyzer.core.environment import Environment
-from analyzer.core.errors import UserProgramError
 from analyzer.core.graphs import Capture, GraphKey
+from analyzer.core.ops import OpLog
 from analyzer.core.plan import FUSED, Plan
 from analyzer.core.report import WorkloadFacts
 from analyzer.core.run import Event, PoisonedDeviceError, Skip, Verification, Way
@@ -23,7 +23,7 @@ from analyzer.core.settings import Mode, WorkloadSpec
 from analyzer.core.timing import Timing
 from analyzer.core.trial import Accuracy, Trial, TrialOutcome
 from analyzer.session_ears import Announcer, Telling
-from analyzer.session_words import not_finite_note, outcome, way, wrong_reason
+from analyzer.session_words import not_finite_note, nothing_compiled, outcome, way, wrong_reason
 from collectors import torch_compat
 from collectors.capture import GraphLog
 from collectors.crowd import crowd_between, read_crowd
@@ -31,6 +31,7 @@ from collectors.describe import describe_inputs, parameter_count, unwrapped
 from collectors.environment import read_environment
 from collectors.health import device_is_healthy
 from collectors.loading import load_workload
+from collectors.op_log import record_ops
 from collectors.outputs import not_finite
 from collectors.probe import Probe, StepCalls
 from collectors.profiler import profile_steps
@@ -47,6 +48,7 @@ from collectors.timing import (
     turn_count,
     warm_up,
 )
+from collectors.user_errors import describe
 from collectors.versions import versions
 from collectors.workload import Workload
 from optimizers.accuracy import Judge, are_equal
@@ -55,8 +57,6 @@ from optimizers.candidates.base import Candidate
 
 KERNEL_ROWS_ON_CPU: Final = (("cpp.enable_kernel_profile", True),)
 """Inductor's C++ kernels name themselves in a trace only with this. Off the profiler it costs 10 ns a kernel."""
-
-NO_COMPILER: Final = "Inductor needs a C++ compiler: install g++ (apt install g++), or name one in CXX"
 
 OTHER_SEED: Final = 1
 REGION_ROUNDS: Final = 3
@@ -169,6 +169,18 @@ class Session:
             eager, default = sample_in_turn(((self._eager, _do_nothing), (self._compiled, _do_nothing)), rounds)
             return eager, default
 
+    def operators(self) -> OpLog | None:
+        """What one eager step does, operator by operator. None, with a note, where the model does not run under it."""
+        self._announce(Event("reading the model's operators"))
+        self._state.restore()
+        try:
+            return record_ops(self._eager, self._root)
+        except Exception as error:  # some code refuses a dispatch mode; that costs these findings, not the run
+            self._notes.append(f"its operators could not be logged: {describe(error)}")
+            return None
+        finally:
+            self._state.restore()
+
     def profile(self, path: Path) -> int:
         """The profiled pass, written to `path`. Returns the median profiled step in ns."""
         self._announce(Event("recording a trace"))
@@ -262,8 +274,7 @@ class Session:
     def _require_compiled(self) -> None:
         reasons = tuple(self.uncompiled().values())
         if reasons and all(FUSED in graph.failures for graph in self._backend.graphs):
-            hint = NO_COMPILER if "CxxCompiler" in reasons[0] else "torch.compile(model) alone should fail the same way"
-            raise UserProgramError(f"torch.compile could not compile any graph: {reasons[0]}", hint=hint)
+            raise nothing_compiled(reasons[0])
 
     # -- how ------------------------------------------------------------------------------------------------------
 

@@ -7,8 +7,10 @@ from pathlib import Path
 from typing import Any
 
 from analyzer.core.errors import GraphboundError
-from analyzer.core.graphs import GraphKey
+from analyzer.core.graphs import GraphKey, KernelFacts
+from analyzer.core.plan import FUSED
 from analyzer.core.run import Event
+from analyzer.derive.cpu_causes import graph_loops
 from collectors.capture import GraphLog
 from collectors.user_errors import user_error
 from optimizers.candidates.base import Candidate
@@ -43,9 +45,18 @@ class Announcer:
     def compiled(self, key: GraphKey, candidate: Candidate, dynamo: Any, aot: Any) -> None:
         self._log.add_graph(key, dynamo, aot)
 
-    def counted(self, key: GraphKey, candidate: Candidate, traffic_bytes: int | None) -> None:
+    def counted(
+        self, key: GraphKey, candidate: Candidate, traffic_bytes: int | None, kernels: tuple[KernelFacts, ...]
+    ) -> None:
         if traffic_bytes is not None:
             self._log.add_traffic(key, traffic_bytes)
+        self._log.add_kernels(key, kernels)
+
+    def generated(self, key: GraphKey, candidate: Candidate, code: str) -> None:
+        if candidate.id == FUSED:
+            found = graph_loops(key, code)
+            if found.loops:
+                self._log.add_loops(key, found.loops, found.scalar)
 
     def refused(self, key: GraphKey, reasons: tuple[str, ...]) -> None:
         for reason in reasons:

@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Final
 
+from analyzer.core.errors import UserProgramError
 from analyzer.core.run import Way
 from analyzer.core.samples import Samples
 from analyzer.core.trial import Accuracy, TrialOutcome
+
+NO_COMPILER: Final = "Inductor needs a C++ compiler: install g++ (apt install g++), or name one in CXX"
 
 
 def not_finite_note(paths: Sequence[str]) -> str:
@@ -15,6 +19,11 @@ def not_finite_note(paths: Sequence[str]) -> str:
         f"NaN or infinity in {paths[0]}{more} of the model as it is: times hold, but what is not finite cannot show "
         "whether a candidate computes the same"
     )
+
+
+def nothing_compiled(reason: str) -> UserProgramError:
+    hint = NO_COMPILER if "CxxCompiler" in reason else "torch.compile(model) alone should fail the same way"
+    return UserProgramError(f"torch.compile could not compile any graph: {reason}", hint=hint)
 
 
 def outcome(accuracy: Accuracy | None) -> TrialOutcome:

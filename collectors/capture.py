@@ -13,7 +13,17 @@ from typing import Any, Final
 from torch.fx import GraphModule
 from torch.utils.flop_counter import flop_registry, sdpa_backward_flop_count, sdpa_flop_count
 
-from analyzer.core.graphs import Capture, CudaGraphSkip, Direction, Graph, GraphBreak, GraphKey, Recompile, SourceLine
+from analyzer.core.graphs import (
+    Capture,
+    CudaGraphSkip,
+    Direction,
+    Graph,
+    GraphBreak,
+    GraphKey,
+    KernelFacts,
+    Recompile,
+    SourceLine,
+)
 from collectors import torch_compat
 from collectors.sources import frames, graph_lines, user_line
 
@@ -47,6 +57,7 @@ class GraphLog:
     compiles: int = 0
     recompiles: list[Recompile] = field(default_factory=list)
     _graphs: dict[GraphKey, Graph] = field(default_factory=dict)
+    _doubtful: dict[GraphKey, set[str]] = field(default_factory=dict)
     _breaks: list[GraphBreak] = field(default_factory=list)
     _skips: list[CudaGraphSkip] = field(default_factory=list)
     _refused: dict[str, str] = field(default_factory=dict)
@@ -90,6 +101,28 @@ class GraphLog:
         known = self._graphs.get(key)
         if known is not None and known.bytes is None:
             self._graphs[key] = replace(known, bytes=traffic_bytes)
+
+    def add_kernels(self, key: GraphKey, kernels: tuple[KernelFacts, ...]) -> None:
+        """What Inductor knew of the kernels of `key`, those of each configuration together.
+
+        A name that two configurations give to different kernels says nothing, and is left out for good.
+        """
+        known = self._graphs.get(key)
+        if known is None or not kernels:
+            return
+        names = {facts.name: facts for facts in known.kernels}
+        doubtful = self._doubtful.setdefault(key, set())
+        for facts in kernels:
+            if names.setdefault(facts.name, facts) != facts:
+                doubtful.add(facts.name)
+        kept = tuple(facts for name, facts in sorted(names.items()) if name not in doubtful)
+        self._graphs[key] = replace(known, kernels=kept)
+
+    def add_loops(self, key: GraphKey, loops: int, scalar: int) -> None:
+        """What the default's generated C++ of `key` loops over."""
+        known = self._graphs.get(key)
+        if known is not None and known.loops is None:
+            self._graphs[key] = replace(known, loops=loops, scalar_loops=scalar)
 
     def add_skip(self, key: GraphKey | None, reason: str) -> None:
         where = self._graphs[key].where if key in self._graphs else None

@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import contextlib
+import os
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Final
 
 import torch
 
-from analyzer.core.device import Device
+from analyzer.core.device import NEEDS_KERNELS, Device
 from analyzer.core.errors import UsageError
+from analyzer.core.timing import Crowd
 from collectors import device_cache
+from collectors.crowd import crowd_between, read_crowd
 from collectors.device_cache import Identity
 from collectors.device_cpu import cpu_name, measure_cpu
 from collectors.device_cuda import measure_cuda
@@ -24,19 +28,30 @@ _SEED: Final = 0
 def measure_device(kind: str, *, renew: bool = False) -> Device:
     """The peaks and costs of the CPU, or of the current CUDA device; from the cache unless `renew`.
 
-    Measuring takes under 3 s on a CPU and about 10 s on a GPU, most of it the compilation of a small model: call it
+    Measuring takes about 3 s on a CPU and 10 s on a GPU, most of it the compilation of a small model: call it
     in a process of its own, or after the user's model was captured, since Dynamo numbers its frames. Torch settings
-    and random states are put back. An incomplete measurement is not kept, so that the next run tries again.
+    and random states are put back. A measurement that is incomplete, or that other programs disturbed, is not kept,
+    so that the next run tries again; of the latter the device's last note says so.
     Raises UsageError when `kind` is none of `KINDS` or the device is not there.
     """
     identity = _identity(kind)
     known = None if renew else device_cache.load(identity)
     if known is not None:
         return known
-    device = _measure(kind, identity.name)
-    if is_complete(device):
+    device, crowd = _measure(kind, identity.name)
+    if crowd is not None and crowd.is_crowded:
+        return replace(device, notes=(*device.notes, crowd_note(crowd)))
+    if is_complete(device, has_triton=identity.triton is not None or kind == "cpu"):
         device_cache.store(identity, device)
     return device
+
+
+def crowd_note(crowd: Crowd) -> str:
+    """What other programs did meanwhile, and what it means for the figures."""
+    return (
+        f"other programs kept {crowd.other_cores:.1f} of {crowd.cores} cores busy meanwhile: what the host computes, "
+        "moves and launches is measured too slow, and not kept"
+    )
 
 
 def is_cached(kind: str) -> bool:
@@ -44,11 +59,10 @@ def is_cached(kind: str) -> bool:
     return device_cache.load(_identity(kind)) is not None
 
 
-def is_complete(device: Device) -> bool:
-    """Nothing that its kind of device has is unknown."""
-    always = (*(device.peaks or (None,)), device.memory_bytes_per_s, device.empty_op_ns)
-    cuda = (device.launch_ns, device.empty_kernel_ns, device.kernel_gap_ns, device.replay_ns)
-    return None not in always and (device.kind != "cuda" or None not in cuda)
+def is_complete(device: Device, *, has_triton: bool = True) -> bool:
+    """Nothing is unknown that measuring a device of its kind gives, with or without Triton."""
+    excused = () if has_triton else NEEDS_KERNELS
+    return set(device.unmeasured) <= set(excused)
 
 
 def _identity(kind: str) -> Identity:
@@ -68,9 +82,24 @@ def _identity(kind: str) -> Identity:
             raise UsageError(f"no such device: {kind}", hint=f"choose {' or '.join(KINDS)}")
 
 
-def _measure(kind: str, name: str) -> Device:
+def _measure(kind: str, name: str) -> tuple[Device, Crowd | None]:
+    """The device, and what other programs took meanwhile; None where the system does not say."""
+    before, ours_s = read_crowd(), _children_s()
     with plain_torch(kind):
-        return measure_cuda(name) if kind == "cuda" else measure_cpu(name)
+        device = measure_cuda(name) if kind == "cuda" else measure_cpu(name)
+    after = read_crowd()
+    crowd = crowd_between(before, after, kind)
+    if crowd is None or before is None or after is None:
+        return device, None
+    # The compilers that were started for the measurement are not other programs.
+    others = crowd.other_cores - (_children_s() - ours_s) / (after.clock_s - before.clock_s)
+    return device, replace(crowd, other_cores=max(others, 0.0))
+
+
+def _children_s() -> float:
+    """Seconds of processor that this process's ended children have taken."""
+    times = os.times()
+    return times.children_user + times.children_system
 
 
 @contextlib.contextmanager

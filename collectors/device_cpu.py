@@ -1,4 +1,4 @@
-"""Measures a CPU at torch's current number of threads: matrix rate, copy bandwidth, the cost of an operation."""
+"""Measures a CPU at torch's current number of threads: arithmetic, memory bandwidth, the cost of an operation."""
 
 from __future__ import annotations
 
@@ -13,7 +13,10 @@ from typing import Final
 import numpy as np
 import torch
 
-from analyzer.core.device import Device, Peak, Source
+from analyzer.core.device import VECTOR, Device, Peak, Source
+from collectors.compiler import find_compiler, inductor_compilers
+from collectors.device_cpu_cache import last_level_bytes
+from collectors.device_cpu_vector import vector_rate
 
 _SIZES: Final = (512, 1024, 1536, 2048, 3072, 4096)
 """Sides of square products, tried upwards; rates level off once a product takes some tens of milliseconds."""
@@ -25,15 +28,18 @@ _CALL_S: Final = 0.2
 _SIZE_S: Final = 0.4
 """Time after which a size is not repeated again."""
 
-_COPY_BYTES: Final = 256 * 2**20
+_BUFFER_BYTES: Final = 256 * 2**20
 """Larger than the last-level cache of one socket of any server at hand (EPYC 7003: up to 256 MB, with two buffers)."""
-_COPY_SHARE: Final = 1 / 16
+_CACHES_PER_BUFFER: Final = 4
+"""Where the last-level cache is known, a buffer is at least so many times as large."""
+_BUFFER_SHARE: Final = 1 / 16
 """Of the memory, at most, for each of the two buffers."""
 
 _OP_BATCH: Final = 200
 _OP_BATCHES: Final = 25
 
 _DTYPES: Final = (("float32", torch.float32), ("bfloat16", torch.bfloat16))
+_NO_COMPILER: Final = "no C++ compiler that builds here: the rate outside matrix products is unknown"
 _MODEL_NAME: Final = re.compile(r"^model name\s*:\s*(?P<name>.+?)\s*$", re.M)
 
 
@@ -47,17 +53,24 @@ def cpu_name() -> str:
 
 
 def measure_cpu(name: str) -> Device:
-    """About two seconds of work on the threads torch uses now."""
-    memory = _memory_bytes()
+    """About three seconds of work on the threads torch uses now."""
+    memory, threads = _memory_bytes(), torch.get_num_threads()
+    cache = last_level_bytes(threads)
+    matrix = tuple(Peak(label, _matrix_rate(dtype)) for label, dtype in _DTYPES)
+    vector = _vector_peak(threads)
+    source = torch.ones(_buffer_bytes(memory, cache) // 4, dtype=torch.float32)
     return Device(
         kind="cpu",
         name=name,
         source=Source.MEASURED,
-        peaks=tuple(Peak(label, _matrix_rate(dtype)) for label, dtype in _DTYPES),
-        memory_bytes_per_s=_copy_rate(memory),
+        peaks=(*matrix, *vector),
+        memory_bytes_per_s=_copy_rate(source),
+        read_bytes_per_s=_read_rate(source),
         memory_bytes=memory,
+        l2_bytes=cache,
         empty_op_ns=empty_op_ns("cpu"),
-        threads=torch.get_num_threads(),
+        threads=threads,
+        notes=() if vector else (_NO_COMPILER,),
     )
 
 
@@ -98,12 +111,26 @@ def _matrix_rate(dtype: torch.dtype) -> float:
     return best
 
 
-def _copy_rate(memory_bytes: int | None) -> float:
+def _vector_peak(threads: int) -> tuple[Peak, ...]:
+    compiler = find_compiler(inductor_compilers())
+    rate = None if compiler is None else vector_rate(compiler.command, threads)
+    return () if rate is None else (Peak(VECTOR, rate),)
+
+
+def _buffer_bytes(memory_bytes: int | None, cache_bytes: int | None) -> int:
+    size = max(_BUFFER_BYTES, _CACHES_PER_BUFFER * (cache_bytes or 0))
+    return max(size if memory_bytes is None else min(size, int(memory_bytes * _BUFFER_SHARE)), 4)
+
+
+def _copy_rate(source: torch.Tensor) -> float:
     """Bytes read plus bytes written a second by `copy_`. The line that a store fetches first is not counted."""
-    size = _COPY_BYTES if memory_bytes is None else min(_COPY_BYTES, int(memory_bytes * _COPY_SHARE))
-    source = torch.ones(max(size // 4, 1), dtype=torch.float32)
     target = torch.zeros_like(source)
     return 2 * source.nbytes / _fastest_ns(lambda: target.copy_(source)) * 1e9
+
+
+def _read_rate(source: torch.Tensor) -> float:
+    """Bytes read a second by the faster of a sum and a maximum: which of them keeps up with memory differs by CPU."""
+    return source.nbytes / min(_fastest_ns(lambda: torch.sum(source)), _fastest_ns(lambda: torch.amax(source))) * 1e9
 
 
 def _fastest_ns(call: Callable[[], object]) -> int:

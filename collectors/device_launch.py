@@ -1,11 +1,12 @@
-"""What launching costs on a CUDA device: one launch, the gap between kernels of a CUDA graph, one replay.
+"""What launching costs on a CUDA device: one launch, the gaps between kernels, one replay of a CUDA graph.
 
-The three constants are chosen so that `busy + kernel_gap_ns * kernels + replay_ns` is the wall time of a step under
+Three of the constants are chosen so that `busy + kernel_gap_ns * kernels + replay_ns` is the wall time of a step under
 CUDA graphs, where `busy` and `kernels` are the profiled kernels of the same step launched one by one.
 """
 
 from __future__ import annotations
 
+import itertools
 import statistics
 import time
 from collections.abc import Callable, Sequence
@@ -18,6 +19,7 @@ from torch.autograd import DeviceType  # type: ignore[attr-defined]
 from torch.profiler import ProfilerActivity, profile, supported_activities
 
 from collectors.device_cpu import host_ns_per_call
+from collectors.device_precision import tf32
 
 _LAUNCH_BATCH: Final = 200
 """Launches without waiting: well under the some thousand that a stream queues before it blocks the host."""
@@ -38,6 +40,12 @@ _LAYER_WIDTH: Final = 256
 _BATCH: Final = 64
 """The compiled model: enough layers that guards and parameters are checked on each call as in a real one."""
 
+_QUEUED: Final = 128
+"""Launches behind a long kernel: a few hundred microseconds of the host's time, and well under what a stream queues."""
+_BLOCK_SIDE: Final = 4096
+_BLOCK_CALLS: Final = 4
+"""Float32 products of this side take 2.7 ms each on an H200, so that the host has launched all before they end."""
+
 _WALL_REPEATS: Final = 31
 _WARM_CALLS: Final = 5
 """A compiled call under CUDA graphs warms up, records, and replays from the third call on."""
@@ -52,12 +60,15 @@ class LaunchCosts:
     """In nanoseconds; None where the profiler showed no kernel.
 
     `launch_ns` is the host time of `torch.add(a, b, out=c)` on 32 elements: dispatcher and launch, nothing else.
-    `empty_kernel_ns` is the duration of that kernel. `replay_ns` is from calling a compiled model to synchronised,
-    less its kernels and their gaps, so it holds guards, the copy of the input and the wake-up of the host.
+    `empty_kernel_ns` is the duration of that kernel, `launch_gap_ns` the gap between two of them that the host
+    launched long before, by the timestamps of the profiler. `replay_ns` is from calling a compiled model to
+    synchronised, less its kernels and their gaps, so it holds guards, the copy of the input and the wake-up of the
+    host.
     """
 
     launch_ns: float
     empty_kernel_ns: float | None
+    launch_gap_ns: float | None
     kernel_gap_ns: float | None
     replay_ns: float | None
 
@@ -69,6 +80,14 @@ class Profiled:
     kernels: float
     busy_ns: float
     is_replay: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Span:
+    """One kernel on the profiler's clock."""
+
+    start_ns: float
+    end_ns: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,6 +114,7 @@ def measure_launches() -> LaunchCosts:
     return LaunchCosts(
         launch_ns=_launch_ns(add),
         empty_kernel_ns=None if tiny is None else tiny.busy_ns / tiny.kernels,
+        launch_gap_ns=_launch_gap_ns(add),
         kernel_gap_ns=gap_ns,
         replay_ns=replay_ns,
     )
@@ -112,9 +132,23 @@ def fit_line(points: Sequence[Point]) -> tuple[float, float] | None:
     return (float(slope), float(intercept)) if slope > 0 and intercept > 0 else None
 
 
+def queued_gap_ns(spans: Sequence[Span], queued: int, launching_ns: float) -> float | None:
+    """The median gap between the last `queued` kernels, which took the host `launching_ns` to launch.
+
+    None where the kernels before them were over by then, so that the device may have waited for the host; where there
+    are none before them; and where the gap came out as zero or negative.
+    """
+    ordered = sorted(spans, key=lambda span: span.start_ns)
+    before, after = ordered[:-queued], ordered[-queued:]
+    if not before or len(after) < 2 or before[-1].end_ns - before[0].start_ns <= launching_ns:
+        return None
+    gap_ns = statistics.median(late.start_ns - early.end_ns for early, late in itertools.pairwise(after))
+    return gap_ns if gap_ns > 0 else None
+
+
 def profile_calls(call: Callable[[], object], calls: int = _PROFILED_CALLS) -> Profiled | None:
     """The kernels of one call, as the mean over `calls`; None where the profiler shows none (no rights, no CUPTI)."""
-    if ProfilerActivity.CUDA not in supported_activities():  # type: ignore[no-untyped-call]
+    if not _can_profile():
         return None
     call()
     torch.cuda.synchronize()
@@ -122,21 +156,50 @@ def profile_calls(call: Callable[[], object], calls: int = _PROFILED_CALLS) -> P
         for _ in range(calls):
             call()
         torch.cuda.synchronize()
-    events = recorded.events() or []
-    durations_ns = [
-        event.time_range.elapsed_us() * 1e3
-        for event in events
+    spans = _spans(recorded)
+    if not spans:
+        return None
+    return Profiled(
+        kernels=len(spans) / calls,
+        busy_ns=sum(span.end_ns - span.start_ns for span in spans) / calls,
+        is_replay=any(event.name.startswith(_GRAPH_LAUNCH) for event in recorded.events() or []),
+    )
+
+
+def _can_profile() -> bool:
+    return ProfilerActivity.CUDA in supported_activities()  # type: ignore[no-untyped-call]
+
+
+def _spans(recorded: profile) -> list[Span]:
+    """The kernels of a recording, without copies and memsets."""
+    return [
+        Span(event.time_range.start * 1e3, event.time_range.end * 1e3)
+        for event in recorded.events() or []  # type: ignore[no-untyped-call]
         if event.device_type == DeviceType.CUDA
         and not event.is_user_annotation
         and not event.name.startswith(_NO_KERNEL)
     ]
-    if not durations_ns:
+
+
+def _launch_gap_ns(add: Callable[[], object]) -> float | None:
+    """Small kernels launched while the device is busy with long ones: they then follow as closely as they can."""
+    if not _can_profile():
         return None
-    return Profiled(
-        kernels=len(durations_ns) / calls,
-        busy_ns=sum(durations_ns) / calls,
-        is_replay=any(event.name.startswith(_GRAPH_LAUNCH) for event in events),
-    )
+    left, right = torch.randn(2, _BLOCK_SIDE, _BLOCK_SIDE, device="cuda", dtype=torch.float32).unbind()
+    result = torch.empty_like(left)
+    torch.mm(left, right, out=result)
+    add()
+    torch.cuda.synchronize()
+    # As TF32 the products would be over too soon.
+    with tf32(False), profile(activities=[ProfilerActivity.CUDA]) as recorded:
+        start_ns = time.perf_counter_ns()
+        for _ in range(_BLOCK_CALLS):
+            torch.mm(left, right, out=result)
+        for _ in range(_QUEUED):
+            add()
+        launching_ns = time.perf_counter_ns() - start_ns
+        torch.cuda.synchronize()
+    return queued_gap_ns(_spans(recorded), _QUEUED, launching_ns)
 
 
 def _launch_ns(add: Callable[[], object]) -> float:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Final
 
 import torch
 
 from analyzer.core.environment import Environment
-from collectors.device_cuda import float32_matmul_precision
+from collectors.device_precision import float32_matmul_precision
 
 _QUOTA: Final = Path("/sys/fs/cgroup/cpu.max")
 """Control groups v2: `QUOTA PERIOD` in microseconds, or `max PERIOD`."""
@@ -18,6 +19,13 @@ _QUOTA_V1: Final = (
     Path("/sys/fs/cgroup/cpu/cpu.cfs_quota_us"),
     Path("/sys/fs/cgroup/cpu/cpu.cfs_period_us"),
 )
+
+
+_HALF_INSTRUCTIONS: Final[Mapping[str, tuple[str, ...]]] = {
+    "bfloat16": ("avx512_bf16", "amx_bf16", "bf16", "sve_bf16"),
+    "float16": ("avx512_fp16", "amx_fp16", "fp16_arith"),
+}
+"""Instructions that multiply matrices of a half type, by the names of `torch.cpu.get_capabilities` (x86, then Arm)."""
 
 
 def read_environment(*, in_step: bool = False) -> Environment:
@@ -37,6 +45,7 @@ def read_environment(*, in_step: bool = False) -> Environment:
         interop_threads=torch.get_num_interop_threads(),
         affinity_cpus=_affinity_cpus(),
         quota_cpus=_quota_cpus(),
+        cpu_half_dtypes=_cpu_half_dtypes(),
     )
 
 
@@ -65,3 +74,14 @@ def parse_quota(text: str) -> float | None:
     except ValueError:
         return None
     return quota / period if quota > 0 and period > 0 else None
+
+
+def _cpu_half_dtypes() -> tuple[str, ...] | None:
+    """The half types for which this CPU has instructions; None where torch does not tell."""
+    try:
+        found = torch.cpu.get_capabilities()
+    except (AttributeError, RuntimeError):
+        return None
+    if not found:
+        return None
+    return tuple(dtype for dtype, names in _HALF_INSTRUCTIONS.items() if any(found.get(name) for name in names))

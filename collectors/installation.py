@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import argparse
+import importlib.util
 import sys
+from typing import Final
 
 import msgspec
 import torch
@@ -13,9 +15,13 @@ from analyzer.core.environment import Installation
 from collectors import torch_compat
 from collectors.compiler import find_compiler, inductor_compilers
 from collectors.device import is_cached, measure_device
+from collectors.device_counters import counter_rights
 from collectors.device_launch import profile_calls
 from collectors.environment import read_environment
 from collectors.versions import versions
+
+OPTIONAL_LIBRARIES: Final = ("transformers", "timm", "torchvision", "hta")
+"""What some commands need and most do not, by import name."""
 
 
 def examine(*, renew: bool = False) -> Installation:
@@ -32,6 +38,8 @@ def examine(*, renew: bool = False) -> Installation:
         devices=_measured(kinds, renew=renew),
         is_cached=was_cached,
         environment=read_environment(),
+        counters=counter_rights() if "cuda" in kinds and torch.version.cuda is not None else None,
+        missing_libraries=tuple(name for name in OPTIONAL_LIBRARIES if importlib.util.find_spec(name) is None),
     )
 
 

@@ -5,11 +5,14 @@ from __future__ import annotations
 import contextlib
 import copy
 import logging
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
+import msgspec
 import torch
 import torch._dynamo
+import torch._dynamo.utils
 import torch._functorch.config
 import torch._inductor.config
 from torch._guards import CompileContext
@@ -17,6 +20,9 @@ from torch._inductor.compile_fx import compile_fx, compile_fx_inner, get_cpp_wra
 from torch._inductor.graph import GraphLowering
 from torch._ops import OpOverload, OpOverloadPacket
 from torch.utils._python_dispatch import TorchDispatchMode
+
+from analyzer.core.graphs import KernelFacts
+from collectors.inductor_kernels import facts_of
 
 OLDEST_TORCH: Final = (2, 11)
 
@@ -67,6 +73,19 @@ def reset() -> None:
 def mark_step_begin() -> None:
     """Tell CUDA graphs that the outputs of the last step are no longer needed."""
     torch.compiler.cudagraph_mark_step_begin()  # type: ignore[no-untyped-call]
+
+
+def int8_product(left: torch.Tensor, right: torch.Tensor) -> torch.Tensor:
+    """The int32 product of two int8 matrices. Raises RuntimeError where the device has none."""
+    return torch._int_mm(left, right)
+
+
+def float8_product(left: torch.Tensor, right: torch.Tensor, scale: torch.Tensor) -> torch.Tensor:
+    """The bfloat16 product of two float8 matrices, `right` stored by columns, both under one float32 `scale`.
+
+    With the fast accumulation that float8 models are run with. Raises RuntimeError or ValueError where there is none.
+    """
+    return torch._scaled_mm(left, right, scale_a=scale, scale_b=scale, out_dtype=torch.bfloat16, use_fast_accum=True)
 
 
 def dynamo_limit(factor: int) -> contextlib.AbstractContextManager[None]:
@@ -123,7 +142,7 @@ def compile_inner(
     gm: torch.fx.GraphModule, inputs: Sequence[Any], patches: ConfigPatches, kwargs: Mapping[str, Any]
 ) -> Any:
     """Inductor's own compilation of one AOT graph. Returns torch's `OutputCode`."""
-    with torch._inductor.config.patch(dict(patches)), _counting_traffic():
+    with torch._inductor.config.patch(dict(patches)), _counting_traffic(), _noting_kernels():
         return compile_fx_inner(gm, inputs, **kwargs)
 
 
@@ -134,6 +153,75 @@ def traffic_bytes(output_code: Any) -> int | None:
     """
     counted = getattr(getattr(output_code, "metrics_deltas", None), "num_bytes_accessed", None)
     return int(counted) if counted else None
+
+
+def kernel_facts(output_code: Any) -> tuple[KernelFacts, ...]:
+    """What Inductor knew of each kernel of a compiled graph. A name that stands for two different ones is left out.
+
+    Empty where the graph was compiled, and kept in the cache, before anybody noted.
+    """
+    notes = [str(n) for n in getattr(output_code, "counter_deltas", None) or () if str(n).startswith(_NOTE)]
+    found = [facts for note in notes if (facts := _noted(note)) is not None]
+    names = Counter(facts.name for facts in found)
+    return tuple(sorted((f for f in found if names[f.name] == 1), key=lambda facts: facts.name))
+
+
+def _noted(note: str) -> KernelFacts | None:
+    try:
+        return msgspec.json.decode(note.removeprefix(_NOTE), type=KernelFacts)
+    except msgspec.DecodeError:
+        return None
+
+
+_NOTE: Final = "graphbound kernel, format 1: "
+"""Before what is noted of a kernel; counted up when the facts change their meaning. Notes are kept as names of
+Inductor's counters, because what those gained while a graph was compiled is kept with it, in the cache of compiled
+graphs too."""
+
+
+@contextlib.contextmanager
+def _noting_kernels() -> Iterator[None]:
+    """Note what Inductor knows of each kernel when it names it, as counters of the graph being compiled."""
+    from torch._inductor.codegen.cpp import CppScheduling  # private modules, here alone
+    from torch._inductor.codegen.triton import TritonScheduling
+
+    with contextlib.ExitStack() as stack:
+        for scheduling in (CppScheduling, TritonScheduling):
+            stack.enter_context(_noting(scheduling))
+        try:
+            yield
+        finally:
+            counted = torch._dynamo.utils.counters["inductor"]
+            for note in [name for name in counted if str(name).startswith(_NOTE)]:
+                del counted[note]
+
+
+@contextlib.contextmanager
+def _noting(scheduling: Any) -> Iterator[None]:
+    original = scheduling.define_kernel
+
+    def define_kernel(self: Any, source: Any, schedule: Any, *rest: Any, **further: Any) -> Any:
+        name = original(self, source, schedule, *rest, **further)
+        _note_kernel(str(name), schedule, rest[0] if rest else further.get("kernel"))
+        return name
+
+    scheduling.define_kernel = define_kernel
+    try:
+        yield
+    finally:
+        scheduling.define_kernel = original
+
+
+def _note_kernel(name: str, schedule: Any, kernel: Any) -> None:
+    from torch._inductor.virtualized import V  # a private module, here alone
+
+    try:
+        facts = facts_of(name, schedule, kernel, V.graph)
+        note = None if facts is None else msgspec.json.encode(facts).decode()
+    except Exception:  # whatever a node trips over, the graph goes on without a note
+        return
+    if note is not None:
+        torch._dynamo.utils.counters["inductor"][f"{_NOTE}{note}"] += 1
 
 
 @contextlib.contextmanager

@@ -9,7 +9,7 @@ from typing import Any, Protocol
 import torch
 from torch.fx import GraphModule
 
-from analyzer.core.graphs import Direction, GraphKey
+from analyzer.core.graphs import Direction, GraphKey, KernelFacts
 from analyzer.core.plan import Plan
 from analyzer.core.trial import TrialOutcome
 from collectors import torch_compat
@@ -26,7 +26,10 @@ class Observer(Protocol):
 
     def compiling(self, key: GraphKey, candidate: Candidate) -> None: ...
     def compiled(self, key: GraphKey, candidate: Candidate, dynamo: GraphModule, aot: GraphModule | None) -> None: ...
-    def counted(self, key: GraphKey, candidate: Candidate, traffic_bytes: int | None) -> None: ...
+    def counted(
+        self, key: GraphKey, candidate: Candidate, traffic_bytes: int | None, kernels: tuple[KernelFacts, ...]
+    ) -> None: ...
+    def generated(self, key: GraphKey, candidate: Candidate, code: str) -> None: ...
     def refused(self, key: GraphKey, reasons: tuple[str, ...]) -> None: ...
     def finished(self, key: GraphKey, candidate: Candidate) -> None: ...
 
@@ -114,7 +117,11 @@ class WatchedCompile:
     def after(self, direction: Direction, output_code: Any) -> None:
         key = GraphKey(self.key.digest, direction)
         reasons = torch_compat.cuda_graph_refusals(output_code) if self._candidate.uses_cuda_graphs else ()
-        self._watch.observer.counted(key, self._candidate, torch_compat.traffic_bytes(output_code))
+        kernels = torch_compat.kernel_facts(output_code)
+        self._watch.observer.counted(key, self._candidate, torch_compat.traffic_bytes(output_code), kernels)
+        code = torch_compat.generated_code(output_code)
+        if code is not None:
+            self._watch.observer.generated(key, self._candidate, code)
         if reasons:
             self._watch.observer.refused(key, reasons)
         if direction is Direction.BACKWARD:

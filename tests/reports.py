@@ -17,6 +17,8 @@ from analyzer.core.graphs import (
     Graph,
     GraphBreak,
     GraphKey,
+    KernelFacts,
+    OpCount,
     Recompile,
     SourceLine,
 )
@@ -186,6 +188,12 @@ def a_capture(graphs: Sequence[GraphReport] = (), **changes: Any) -> Capture:
             flops=350_000_000_000,
             bytes=248_000_000,
             dtype="bfloat16",
+            kernels=(
+                KernelFacts(
+                    "triton_poi_fused_add_0", 6_144, ops=(OpCount("add", 1_024),), reads=(2_048, 2_048), writes=(2_048,)
+                ),
+                KernelFacts("triton_tem_fused_mm_1", 8_192, flops=None, dtype="bfloat16"),
+            ),
         )
         for g in graphs
     )

@@ -5,12 +5,14 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
+from analyzer.core.activity import Activity, EntryCost, EntryKind, KernelSizes
 from analyzer.core.budget import Budget
 from analyzer.core.device import Device, Peak, Source
 from analyzer.core.environment import Environment
 from analyzer.core.graphs import Capture, Direction, GapKey, Graph, GraphBreak, GraphKey
 from analyzer.core.report import WorkloadFacts
-from analyzer.rules.facts import Facts, RegionFacts
+from analyzer.rules.facts import Facts, RankFacts, RegionFacts
+from tests.op_logs import an_op_log
 from tests.reports import MS, a_budget, a_key, a_plan_trial, at
 
 
@@ -83,6 +85,22 @@ def a_workload(**changes: Any) -> WorkloadFacts:
     return replace(workload, **changes)
 
 
+def an_activity(**changes: Any) -> Activity:
+    """A profiled step of 10 ms, brought to the clean pass: one graph of a few long kernels, and cheap guards."""
+    key = a_key(1)
+    activity = Activity(
+        steps=3,
+        step_ns=10 * MS,
+        is_scaled=True,
+        is_host=False,
+        small_kernel_ns=4_500,
+        kernels=(KernelSizes(key, 30.0, 9 * MS, 30.0, 2.0, 6_000),),
+        entries=(EntryCost(EntryKind.GUARDS, GapKey(None, key), 1.0, 80_000, 40_000, 40_000),),
+        entry_cost_ns=40_000,
+    )
+    return replace(activity, **changes)
+
+
 def facts(**changes: Any) -> Facts:
     """One bfloat16 graph, bound by memory, all of a step of 10 ms; eager takes 20 ms."""
     whole = Facts(
@@ -93,5 +111,8 @@ def facts(**changes: Any) -> Facts:
         plans=(a_plan_trial("eager", 20.0), a_plan_trial("default", 10.0)),
         device=a_device(),
         environment=an_environment(),
+        ops=an_op_log(),
+        activity=an_activity(),
+        ranks=(RankFacts(0, 10 * MS, MS), RankFacts(1, 10 * MS, MS)),
     )
     return replace(whole, **changes)

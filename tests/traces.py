@@ -15,7 +15,7 @@ import gzip
 import json
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -55,6 +55,7 @@ class Row:
     stream: int | None = None
     correlation: int | None = None
     detail: OpDetail | None = None
+    device: int = DEVICE
 
 
 @dataclass
@@ -114,10 +115,19 @@ class Recording:
         """The host computes; nothing is recorded of it."""
         self.now_ns += round(us * 1000)
 
-    def launch(self, name: str, us: float, *, stream: int = 7, kind: EventKind = EventKind.KERNEL) -> None:
+    def call(self, name: str, us: float) -> None:
+        """A runtime call that launches nothing."""
+        start = self.now_ns
+        self.host(us)
+        self._add(name, EventKind.RUNTIME, start, self.now_ns, correlation=self._next_correlation())
+
+    def launch(
+        self, name: str, us: float, *, stream: int = 7, kind: EventKind = EventKind.KERNEL, device: int = DEVICE
+    ) -> None:
         call = {EventKind.COPY: "cudaMemcpyAsync", EventKind.MEMSET: "cudaMemsetAsync"}.get(kind, "cudaLaunchKernel")
         correlation = self._call(call)
         self._run(name, us, stream, kind, correlation)
+        self.rows[-1] = replace(self.rows[-1], device=device)
 
     def replay(self, kernels: Sequence[tuple[str, float]], *, stream: int = 7) -> None:
         """One graph launch, whose kernels share its correlation id."""
@@ -129,9 +139,26 @@ class Recording:
         """A kernel whose launch was not recorded."""
         self._run(name, us, stream, EventKind.KERNEL, correlation)
 
-    def synchronize(self) -> None:
-        end = max([self.now_ns + HOST_CALL_US * 1000, *self._free_ns.values()])
-        self._add("cudaDeviceSynchronize", EventKind.SYNC, self.now_ns, end, correlation=self._next_correlation())
+    def copy(self, name: str, us: float, *, stream: int = 7, size: int | None = None, holds: bool = False) -> None:
+        """A copy; one that `holds` keeps the host in its call until it is done, as one of pageable memory does."""
+        correlation = self._next_correlation()
+        start, opened = self.now_ns, self.now_ns + HOST_CALL_US * 1000
+        self.now_ns = opened
+        self._run(name, us, stream, EventKind.COPY, correlation, OpDetail(bytes=size) if size is not None else None)
+        self.now_ns = max(opened, self._free_ns[stream]) if holds else opened
+        self._add("cudaMemcpyAsync", EventKind.LAUNCH, start, self.now_ns, correlation=correlation)
+
+    def runtime(self, name: str, us: float) -> None:
+        """A call of the runtime that starts nothing on the device."""
+        start = self.now_ns
+        self.host(us)
+        self._add(name, EventKind.RUNTIME, start, self.now_ns, correlation=self._next_correlation())
+
+    def synchronize(self, name: str = "cudaDeviceSynchronize", *, stream: int | None = None) -> None:
+        """The host waits for one stream, or for all of them."""
+        waited = self._free_ns.values() if stream is None else (self._free_ns.get(stream, 0),)
+        end = max([self.now_ns + HOST_CALL_US * 1000, *waited])
+        self._add(name, EventKind.SYNC, self.now_ns, end, correlation=self._next_correlation())
         self.now_ns = end + HOST_CALL_US * 1000
 
     def trace(self, *, order: Sequence[int] | None = None) -> Trace:
@@ -157,7 +184,7 @@ class Recording:
             start_ns=column([r.start_ns - first_ns for r in rows]),
             duration_ns=column([r.duration_ns for r in rows]),
             thread=column([0 if r.kind in _DEVICE_KINDS else r.thread for r in rows]),
-            device=column([DEVICE] * len(rows)),
+            device=column([r.device for r in rows]),
             stream=column([r.stream or 0 for r in rows]),
             has_stream=mask([r.stream is not None for r in rows]),
             correlation=column([r.correlation or 0 for r in rows]),
@@ -199,10 +226,18 @@ class Recording:
         self._add(name, EventKind.LAUNCH, start, self.now_ns, correlation=correlation)
         return correlation
 
-    def _run(self, name: str, us: float, stream: int, kind: EventKind, correlation: int | None) -> None:
+    def _run(
+        self,
+        name: str,
+        us: float,
+        stream: int,
+        kind: EventKind,
+        correlation: int | None,
+        detail: OpDetail | None = None,
+    ) -> None:
         start = max(self.now_ns, self._free_ns.get(stream, 0))
         self._free_ns[stream] = start + round(us * 1000)
-        self._add(name, kind, start, self._free_ns[stream], stream=stream, correlation=correlation)
+        self._add(name, kind, start, self._free_ns[stream], stream=stream, correlation=correlation, detail=detail)
 
     def _next_correlation(self) -> int:
         self._correlation += 1
@@ -232,7 +267,7 @@ def _event(row: Row) -> dict[str, Any]:
     if row.correlation is not None:
         args["correlation"] = row.correlation
     if is_device:
-        args |= {"device": DEVICE, "stream": row.stream}
+        args |= {"device": row.device, "stream": row.stream}
     if row.detail is not None:
         args |= {
             "Input Dims": row.detail.shapes,
@@ -244,7 +279,7 @@ def _event(row: Row) -> dict[str, Any]:
         "ph": "X",
         "cat": _CATEGORIES[row.kind],
         "name": row.name,
-        "pid": DEVICE if is_device else 1,
+        "pid": row.device if is_device else 1,
         "tid": row.stream if is_device else row.thread,
         "ts": row.start_ns / 1000,
         "dur": row.duration_ns / 1000,

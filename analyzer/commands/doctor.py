@@ -12,6 +12,7 @@ from analyzer.progress import make_progress
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--renew", action="store_true", help="measure this machine again, though it is known")
     parser.add_argument("-q", "--quiet", action="store_true", help="no progress on stderr")
 
 
@@ -20,7 +21,7 @@ def run(arguments: argparse.Namespace) -> ExitCode:
 
     progress = make_progress(quiet=arguments.quiet)
     try:
-        text = run_doctor(progress)
+        text = run_doctor(progress, renew=arguments.renew)
     finally:
         progress.close()
     print_text(text.rstrip("\n") + "\n")

@@ -1,27 +1,72 @@
-"""`analyze explain RULE`: what a finding means, how it is measured, and when it is wrong."""
+"""`analyze explain NAME`: what a finding, a verdict or a budget's part means, how it is measured, when it is wrong."""
 
 from __future__ import annotations
 
 import argparse
+import difflib
 from typing import Final
 
 from analyzer.commands.command import Command
 from analyzer.commands.output import print_text
-from analyzer.core.errors import ExitCode
+from analyzer.core.errors import ExitCode, UsageError
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("rule", metavar="RULE", nargs="?", help="the id of a finding; without one, all are listed")
+    parser.add_argument(
+        "name",
+        metavar="NAME",
+        nargs="*",
+        help="a verdict, a part of a budget, or the id of a finding; without one, all are listed",
+    )
 
 
 def run(arguments: argparse.Namespace) -> ExitCode:
-    # The rules bring numpy: `analyze --help` does without.
-    from analyzer.rules.explain import explain, list_rules
-
-    print_text(list_rules() if arguments.rule is None else explain(arguments.rule))
+    name = " ".join(arguments.name)
+    print_text(explained(name) if name else listed())
     return ExitCode.OK
 
 
+def explained(name: str) -> str:
+    """The explanation of a word of a report, or of a rule. Raises UsageError, which names the nearest or all."""
+    # The rules bring numpy: `analyze --help` does without.
+    from analyzer.reporting.words import WORDS, plain_name, word
+    from analyzer.rules import RULES
+    from analyzer.rules.explain import explain
+
+    found = word(name)
+    if found is not None:
+        return f"{found.id}: {found.doc.strip()}\n"
+    wanted = plain_name(name)
+    if any(rule.id == wanted for rule in RULES):
+        return explain(wanted)
+    known = [*(plain_name(w.id) for w in WORDS), *(rule.id for rule in RULES)]
+    near = difflib.get_close_matches(wanted, known, n=1)
+    hint = f"did you mean {near[0]}?" if near else f"there are {', '.join(known)}"
+    raise UsageError(f"there is no verdict, part or finding {name!r}", hint=hint)
+
+
+def listed() -> str:
+    """Every word and every rule with its title, a line each."""
+    # As above.
+    from analyzer.reporting.words_host import HOST_WORDS
+    from analyzer.reporting.words_parts import PART_WORDS
+    from analyzer.reporting.words_verdicts import VERDICT_WORDS
+    from analyzer.rules.explain import list_rules
+
+    groups = (
+        ("Verdicts", VERDICT_WORDS),
+        ("Parts of a budget", PART_WORDS),
+        ("What the host does while the device is starved", HOST_WORDS),
+    )
+    width = max(len(word.id) for _, words in groups for word in words)
+    texts = [f"{title}\n" + "".join(f"  {w.id:<{width}}  {w.title}\n" for w in words) for title, words in groups]
+    rules = "".join(f"  {line}\n" for line in list_rules().splitlines())
+    return "\n".join([*texts, f"Findings\n{rules}"])
+
+
 COMMAND: Final = Command(
-    name="explain", summary="what a finding means and what to do about it", add_arguments=add_arguments, run=run
+    name="explain",
+    summary="what a verdict, a part of a budget or a finding means, and what to do about it",
+    add_arguments=add_arguments,
+    run=run,
 )

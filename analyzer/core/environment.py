@@ -13,7 +13,8 @@ class Environment:
 
     `is_grad_enabled` is the setting inside a step. `matmul_precision` is torch's float32 setting (`highest`, `high`,
     `medium`); `allows_tf32` what cuBLAS does with it. `affinity_cpus` are the CPUs this process may run on,
-    `quota_cpus` what its control group grants, in CPUs.
+    `quota_cpus` what its control group grants, in CPUs. `cpu_half_dtypes` are the half types (`bfloat16`, `float16`)
+    for which the CPU has instructions that multiply matrices.
     """
 
     is_grad_enabled: bool | None
@@ -26,6 +27,7 @@ class Environment:
     interop_threads: int
     affinity_cpus: int | None
     quota_cpus: float | None
+    cpu_half_dtypes: tuple[str, ...] | None = None
 
     @property
     def usable_cpus(self) -> float | None:
@@ -43,11 +45,30 @@ class Compiler:
 
 
 @dataclass(frozen=True, slots=True)
+class CounterRights:
+    """Who may read a GPU's hardware counters. `ncu` is Nsight Compute's command; `is_admin_only` whether the driver
+    keeps them to administrators; `is_admin` whether this process is one. None is unknown, or not there.
+    """
+
+    ncu: str | None
+    is_admin_only: bool | None
+    is_admin: bool | None
+
+    @property
+    def is_granted(self) -> bool | None:
+        """Whether counters may be read here; None where the driver does not say."""
+        if self.is_admin_only is None:
+            return None
+        return True if not self.is_admin_only else self.is_admin
+
+
+@dataclass(frozen=True, slots=True)
 class Installation:
     """What `analyze` needs, as found in a process that imported torch. None is what is not there.
 
     `cuda_problem` says why there is no CUDA device, None where there is one. `sees_kernels` is whether the profiler
-    recorded a kernel that ran; None where there was none to record.
+    recorded a kernel that ran; None where there was none to record. `missing_libraries` are the optional packages
+    that are not there, by the name they are imported under.
     """
 
     versions: Versions
@@ -59,3 +80,5 @@ class Installation:
     devices: tuple[Device, ...]
     is_cached: bool
     environment: Environment
+    counters: CounterRights | None = None
+    missing_libraries: tuple[str, ...] = ()

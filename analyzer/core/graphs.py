@@ -94,12 +94,40 @@ class CudaGraphSkip:
     reason: str
 
 
+@dataclass(frozen=True, slots=True, order=True)
+class OpCount:
+    """How often one launch of a kernel runs one of Inductor's operations on an element (`exp`, `load`, …)."""
+
+    op: str
+    count: int
+
+
+@dataclass(frozen=True, slots=True)
+class KernelFacts:
+    """What Inductor knew of one kernel that it generated, for one launch. None is unknown.
+
+    `bytes` is the traffic of its buffers, each element that it touches once; `reads` and `writes` are its parts, a
+    buffer each. `flops` are those of a matrix template, 0 where there is none, with the `dtype` of its inputs; `ops`
+    are the operations of its other loops.
+    """
+
+    name: str
+    bytes: int
+    flops: int | None = 0
+    dtype: str | None = None
+    ops: tuple[OpCount, ...] | None = None
+    reads: tuple[int, ...] = ()
+    writes: tuple[int, ...] = ()
+
+
 @dataclass(frozen=True, slots=True)
 class Graph:
     """One captured graph and direction. Graphs with equal keys are one row with several compile ids.
 
     `flops` are those of its matrix products and convolutions, `bytes` the compulsory traffic of its compiled
-    kernels as Inductor counts it; None where unknown.
+    kernels as Inductor counts it; None where unknown. `kernels` are those that Inductor told us of, by name; empty
+    where it compiled them before anybody asked. `loops` are the innermost loops of its generated C++ and `scalar_loops`
+    those of them without vectors, on a CPU.
     """
 
     key: GraphKey
@@ -110,6 +138,9 @@ class Graph:
     flops: int | None = None
     bytes: int | None = None
     dtype: str | None = None
+    kernels: tuple[KernelFacts, ...] = ()
+    loops: int | None = None
+    scalar_loops: int | None = None
 
     @property
     def where(self) -> SourceLine | None:

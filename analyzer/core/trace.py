@@ -51,7 +51,8 @@ class OpDetail:
     """What an operator or kernel row says of itself. Empty and None where the trace does not.
 
     `shapes`, `strides` and `dtypes` run over the inputs; a non-tensor input has an empty shape and its type as
-    text (`Scalar`, `ScalarList`). `values` are the concrete non-tensor inputs as text.
+    text (`Scalar`, `ScalarList`). `values` are the concrete non-tensor inputs as text. `lists` are the shapes inside
+    each tensor list, empty for any other input; a trace does not say what type its tensors have.
     """
 
     shapes: tuple[tuple[int, ...], ...] = ()
@@ -62,6 +63,7 @@ class OpDetail:
     kernel_hash: str | None = None
     grid: tuple[int, ...] | None = None
     bytes: int | None = None
+    lists: tuple[tuple[tuple[int, ...], ...], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,6 +11,7 @@ from analyzer.core.graphs import GapKey, Region
 from analyzer.core.intervals import Intervals, intersect, subtract, union
 from analyzer.core.report import Attributed
 from analyzer.core.trace import DEVICE_KINDS, BoolColumn, EventKind, IntColumn, Trace
+from analyzer.derive.host_time import DeviceRows, HostTime, HostTimes, host_times
 from analyzer.derive.host_work import own_time
 from analyzer.derive.links import launches
 from analyzer.derive.nesting import NOBODY, by_thread, innermost, parents
@@ -51,7 +52,8 @@ class RegionWork:
 
     `busy_ns` is the union of its device rows, `copy_only_ns` the part of it with no kernel beside a copy or memset.
     `idle_sync_ns` is how long the host waited in it with nothing running on the device. `elapsed_ns` is its host
-    time, and slowed by the profiler.
+    time, and slowed by the profiler. `host` says why the device was idle. `devices` is how many worked for it, and
+    `busiest_ns` the busy time of the one that worked longest: `busy_ns` is when any of them did.
     """
 
     region: Region
@@ -62,6 +64,9 @@ class RegionWork:
     copy_only_ns: tuple[int, ...]
     idle_sync_ns: tuple[int, ...]
     elapsed_ns: tuple[int, ...]
+    host: HostTime
+    devices: int
+    busiest_ns: tuple[int, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +74,8 @@ class Attribution:
     """`steps` were marked in the trace; those with device rows, when any has some, are `recorded_steps`.
 
     `parent_op` is, for each row of the trace, the operator around it where `has_parent_op`. `is_host` when the
-    device is the CPU, whose work is the own time of operators.
+    device is the CPU, whose work is the own time of operators. `closing_ns` is idle time a recorded step in its
+    closing synchronise; `tells_host` whether the trace shows what the host did (see HostTimes).
     """
 
     trace: Trace
@@ -81,6 +87,8 @@ class Attribution:
     has_parent_op: BoolColumn
     is_host: bool
     attributed: Attributed
+    closing_ns: tuple[int, ...]
+    tells_host: bool
     notes: tuple[str, ...] = ()
 
     def region(self, key: Region) -> RegionWork | None:
@@ -100,16 +108,19 @@ def attribute(trace: Trace) -> Attribution:
     parent = parents(trace, ops)
     stretches, work = _host_work(trace, timeline) if is_host else _device_work(trace, timeline, ops)
     recorded = _recorded_steps(timeline, work)
+    host = _host(trace, timeline, work, stretches, recorded)
     return Attribution(
         trace=trace,
         work=work,
-        regions=_regions(trace, timeline, work, stretches, recorded),
+        regions=_regions(trace, timeline, work, stretches, recorded, host),
         steps=timeline.steps,
         recorded_steps=recorded,
         parent_op=np.where(parent == NOBODY, 0, parent),
         has_parent_op=parent != NOBODY,
         is_host=is_host,
         attributed=_attributed(timeline, work),
+        closing_ns=host.closing_ns,
+        tells_host=host.is_told,
         notes=(*_notes(trace, timeline, work, recorded), *_own_note(ours)),
     )
 
@@ -183,8 +194,28 @@ def _recorded_steps(timeline: Timeline, work: Work) -> tuple[int, ...]:
     return tuple(seen) if seen else tuple(range(timeline.steps))
 
 
+def _host(trace: Trace, timeline: Timeline, work: Work, stretches: _Stretches, recorded: tuple[int, ...]) -> HostTimes:
+    # On a CPU nothing is launched ahead, so that nothing can be queued.
+    ahead = np.isin(trace.kind[work.row], DEVICE_KINDS)
+    device = DeviceRows(
+        start_ns=trace.start_ns[work.row[ahead]],
+        end_ns=trace.end_ns[work.row[ahead]],
+        launch=work.launch[ahead],
+        has_launch=work.has_launch[ahead],
+        region=work.region[ahead],
+        step=work.step[ahead],
+        has_region=work.has_region[ahead],
+    )
+    return host_times(trace, timeline, union(stretches.start_ns, stretches.end_ns), device, recorded)
+
+
 def _regions(
-    trace: Trace, timeline: Timeline, work: Work, stretches: _Stretches, recorded: tuple[int, ...]
+    trace: Trace,
+    timeline: Timeline,
+    work: Work,
+    stretches: _Stretches,
+    recorded: tuple[int, ...],
+    host: HostTimes,
 ) -> tuple[RegionWork, ...]:
     is_kernel = ~np.isin(trace.kind[work.row], (EventKind.COPY, EventKind.MEMSET))
     syncs = trace.rows(EventKind.SYNC)
@@ -201,6 +232,8 @@ def _regions(
         all_busy = [_busy(stretches, mask) for mask in steps]
         kernel_busy = [_busy(stretches, mask & is_kernel) for mask in steps]
         waits = [syncs[(sync_region == number) & (sync_step == s)] for s in recorded]
+        devices = np.unique(trace.device[work.row[own]]).tolist()
+        on_one = [[_busy(stretches, m & (trace.device[work.row] == d)).length_ns for d in devices] for m in steps]
         found.append(
             RegionWork(
                 region=region,
@@ -211,6 +244,9 @@ def _regions(
                 copy_only_ns=tuple(subtract(b, k).length_ns for b, k in zip(all_busy, kernel_busy, strict=True)),
                 idle_sync_ns=tuple(_idle(trace, wait, everything) for wait in waits),
                 elapsed_ns=tuple(int(elapsed[number, s]) for s in recorded),
+                host=host.regions[number],
+                devices=len(devices),
+                busiest_ns=tuple(max(busy, default=0) for busy in on_one),
             )
         )
     return tuple(found)

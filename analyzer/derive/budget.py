@@ -5,24 +5,35 @@ How long things take comes from the clean pass, what the device did from the pro
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
 
-from analyzer.core.budget import Budget, BudgetPart, Part
+from analyzer.core.budget import Budget, BudgetPart, HostKind, HostPart, Part
 from analyzer.core.device import Device
-from analyzer.core.graphs import GapKey, Graph, Region
+from analyzer.core.environment import Environment
+from analyzer.core.graphs import Graph, Region
+from analyzer.core.quantities import duration
+from analyzer.core.samples import Samples
 from analyzer.core.timing import RegionTiming, Timing
 from analyzer.derive.attribution import Attribution, RegionWork
+from analyzer.derive.cpu_causes import GraphLoops, loop_notes, thread_notes
+from analyzer.derive.doubt import KernelPoint
 from analyzer.derive.kernel_costs import KernelCosts, from_graphs, from_reference, kernel_costs
 from analyzer.derive.region_kernels import RegionKernels, region_kernels
 from analyzer.derive.shares import split
+from analyzer.derive.starved import Idle, host_parts, split_idle
 
 CLIP_NOTE_SHARE: Final = 0.02
 """Profiled busy time over the clean elapsed time by more than this share is said: kernel durations repeat to about
 1 % between two passes on one device (0.90 and 0.92 ms in the design's run)."""
+
+
+UNTOLD_SHARE: Final = 0.05
+"""So much of the step's starved time may be in regions that the trace does not split (a gap of 1 µs without a row): it
+is taken to be like the rest, which is no worse than the shares themselves."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,14 +41,17 @@ class Context:
     """What a budget needs beside the two passes.
 
     `allow_tf32` None: not known. `graphs` lend Inductor's count of traffic to kernels whose rows have none.
-    `reference` is the profiled pass of the same graphs in a configuration that shows their operators (fused), for
-    runs that do not (CUDA graph, C++ wrapper).
+    `environment` says how many threads and CPUs there were, `loops` how the C++ loops of a graph were generated; both
+    speak of CPUs only. `reference` is the profiled pass of the same graphs in a configuration that shows their
+    operators (fused), for runs that do not (CUDA graph, C++ wrapper).
     """
 
     device: Device
     allow_tf32: bool | None = None
     graphs: tuple[Graph, ...] = ()
     reference: Attribution | None = None
+    environment: Environment | None = None
+    loops: tuple[GraphLoops, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,6 +68,9 @@ class RegionBudget:
 
     `budget` and `spread` are None where the clean pass did not time the region; `busy_ns` and `kernels_per_step` where
     the profiled pass did not see it. `missing` says which, None when nothing is. `linked_share` is of the whole trace.
+    `queued_ns` is the part of LATENCY that is gaps between kernels launched in time. `elapsed`, `kernels` (of all
+    recorded steps) and `busy_spread` (half the range of the recorded steps' busy time, as a share) say how sure the
+    budget is.
     """
 
     region: Region
@@ -66,6 +83,16 @@ class RegionBudget:
     is_host: bool = False
     missing: str | None = None
     notes: tuple[str, ...] = ()
+    queued_ns: int = 0
+    elapsed: Samples | None = None
+    kernels: tuple[KernelPoint, ...] = ()
+    busy_spread: float = 0.0
+
+    @property
+    def over_peak_share(self) -> float:
+        """The share of its kernel time that computed faster than the measured peak allows."""
+        total = sum(kernel.ns for kernel in self.kernels)
+        return sum(kernel.ns for kernel in self.kernels if kernel.is_over) / total if total else 0.0
 
 
 NO_TIMING: Final = "the clean pass did not time it: run `analyze` on the model, a trace alone has only profiled times"
@@ -80,25 +107,37 @@ def region_budgets(timing: Timing | None, attribution: Attribution, context: Con
     """
     kernels = region_kernels(attribution, _costs(attribution, context), context.device, context.allow_tf32)
     timed = _timed(timing, attribution, kernels)
-    budgets = [_region_budget(t, attribution, kernels) for t in timed]
+    budgets = [_region_budget(t, attribution, kernels, context) for t in timed]
     known = {t.timing.region for t in timed}
     untimed = [r for r in attribution.regions if r.region not in known]
     return (*budgets, *(_untimed(r, attribution) for r in untimed))
 
 
-def step_budget(timing: Timing, attribution: Attribution, budgets: Iterable[RegionBudget]) -> Budget:
-    """The regions' parts summed, and the step's edge: its tail is SYNC as far as the host was seen waiting idle."""
+def step_budget(timing: Timing, attribution: Attribution, budgets: Sequence[RegionBudget]) -> Budget:
+    """The regions' parts summed, and the step's edge: its tail is SYNC as far as the host was seen waiting idle in the
+    closing synchronise. What starved is split where every starved region is.
+    """
     total = timing.step_ns.median_ns
     parts = [p for b in budgets if b.budget is not None for p in b.budget.parts]
     edge = total - sum(p.ns for p in parts)
-    sync = min(edge, _tail_sync_ns(attribution))
+    sync = min(edge, _median(attribution.closing_ns))
     parts += [BudgetPart(Part.SYNC, sync, is_scaled=True), BudgetPart(Part.OTHER, edge - sync)]
     merged = []
     for part in Part:
         own = [p for p in parts if p.part is part and p.ns]
         if own:
             merged.append(BudgetPart(part, sum(p.ns for p in own), any(p.is_scaled for p in own)))
-    return Budget(total, tuple(merged))
+    return Budget(total, tuple(merged), _merged_starved([b.budget for b in budgets if b.budget is not None]))
+
+
+def _merged_starved(budgets: list[Budget]) -> tuple[HostPart, ...] | None:
+    """What starved in all of them; None where more than UNTOLD_SHARE of it is not split."""
+    whole = sum(budget.ns(Part.STARVED) for budget in budgets)
+    told = [part for budget in budgets for part in budget.starved or ()]
+    if sum(part.ns for part in told) < (1 - UNTOLD_SHARE) * whole:
+        return None
+    pieces = split(whole, [sum(part.ns for part in told if part.kind is kind) for kind in HostKind])
+    return tuple(HostPart(kind, ns) for kind, ns in zip(HostKind, pieces, strict=True) if ns)
 
 
 @dataclass(frozen=True, slots=True)
@@ -163,7 +202,9 @@ def _busy_ns(region: RegionTiming, attribution: Attribution, kernels: RegionKern
     return (round(busy * clean / profiled), True) if profiled > clean else (round(busy), False)
 
 
-def _region_budget(timed: _Timed, attribution: Attribution, all_kernels: tuple[RegionKernels, ...]) -> RegionBudget:
+def _region_budget(
+    timed: _Timed, attribution: Attribution, all_kernels: tuple[RegionKernels, ...], context: Context
+) -> RegionBudget:
     work, kernels = attribution.region(timed.timing.region), _of(timed.timing.region, all_kernels)
     if work is None or kernels is None or not len(attribution.work):
         return RegionBudget(
@@ -177,20 +218,39 @@ def _region_budget(timed: _Timed, attribution: Attribution, all_kernels: tuple[R
     copies = min(timed.busy_ns, _median(work.copy_only_ns))
     # A region of copies alone has no kernel to give its time to.
     pieces = split(timed.busy_ns - copies if kernels.ns else 0, [p.ns for p in kernels.parts])
-    starved = timed.elapsed_ns - timed.busy_ns
-    named = [(Part.STARVED, starved), *((p.part, ns) for p, ns in zip(kernels.parts, pieces, strict=True))]
-    named.append((Part.COPIES, timed.elapsed_ns - sum(ns for _, ns in named)))
+    idle = split_idle(timed.elapsed_ns - timed.busy_ns, work.host)
     return RegionBudget(
         region=timed.timing.region,
-        budget=Budget(timed.elapsed_ns, _parts(named, is_scaled=timed.is_scaled)),
+        budget=_budget(timed, (kernels, pieces), idle, _starved(idle, work, kernels, (attribution, context.device))),
         busy_ns=timed.busy_ns,
         kernels_per_step=float(np.mean(work.kernels)) if work.kernels else None,
         floors=_floors(pieces, kernels),
         spread=timed.timing.elapsed_ns.spread,
         linked_share=attribution.attributed.linked_share,
         is_host=attribution.is_host,
-        notes=(*_clip_note(timed), *kernels.notes),
+        notes=(*_clip_note(timed), *_device_note(work), *kernels.notes, *_cpu_notes(work, attribution, context)),
+        queued_ns=idle.queued_ns,
+        elapsed=timed.timing.elapsed_ns,
+        kernels=kernels.points,
+        busy_spread=_half_range(work.busy_ns),
     )
+
+
+def _budget(
+    timed: _Timed, kernels: tuple[RegionKernels, tuple[int, ...]], idle: Idle, starved: tuple[HostPart, ...] | None
+) -> Budget:
+    parts = [(Part.STARVED, idle.starved_ns), (Part.LATENCY, idle.queued_ns), (Part.SYNC, idle.sync_ns)]
+    parts += [(p.part, ns) for p, ns in zip(kernels[0].parts, kernels[1], strict=True)]
+    parts.append((Part.COPIES, timed.elapsed_ns - sum(ns for _, ns in parts)))
+    summed = [(part, sum(ns for p, ns in parts if p is part)) for part in Part]
+    return Budget(timed.elapsed_ns, _parts(summed, is_scaled=timed.is_scaled), starved)
+
+
+def _starved(
+    idle: Idle, work: RegionWork, kernels: RegionKernels, where: tuple[Attribution, Device]
+) -> tuple[HostPart, ...] | None:
+    attribution, device = where
+    return host_parts(idle.starved_ns, work.host, device, kernels.dispatch_ns) if attribution.tells_host else None
 
 
 def _untimed(work: RegionWork, attribution: Attribution) -> RegionBudget:
@@ -219,7 +279,8 @@ def _of(region: Region, kernels: tuple[RegionKernels, ...]) -> RegionKernels | N
 
 
 def _parts(named: list[tuple[Part, int]], *, is_scaled: bool) -> tuple[BudgetPart, ...]:
-    return tuple(BudgetPart(part, ns, is_scaled) for part, ns in named if ns)
+    # What a synchronisation costs is always a figure of the profiled pass.
+    return tuple(BudgetPart(part, ns, is_scaled or part is Part.SYNC) for part, ns in named if ns)
 
 
 def _clip_note(timed: _Timed) -> tuple[str, ...]:
@@ -229,10 +290,22 @@ def _clip_note(timed: _Timed) -> tuple[str, ...]:
     return (f"the profiled pass was busy {share:.0%} longer than the clean pass took; the busy time was clipped to it",)
 
 
-def _tail_sync_ns(attribution: Attribution) -> int:
-    """How long the host waited idle a step after its last graph: the wake-up of the closing synchronise."""
-    tails = [r for r in attribution.regions if isinstance(r.region, GapKey) and r.region.before is None]
-    return _median(tuple(map(sum, zip(*(r.idle_sync_ns for r in tails), strict=True)))) if tails else 0
+def _device_note(work: RegionWork) -> tuple[str, ...]:
+    if work.devices < 2:
+        return ()
+    busiest = duration(_median(work.busiest_ns))
+    return (f"its kernels ran on {work.devices} devices: busy is when any of them worked, the busiest alone {busiest}",)
+
+
+def _cpu_notes(work: RegionWork, attribution: Attribution, context: Context) -> tuple[str, ...]:
+    if not attribution.is_host:
+        return ()
+    return (*thread_notes(context.environment), *loop_notes(work.region, context.loops))
+
+
+def _half_range(values: tuple[int, ...]) -> float:
+    middle = _median(values)
+    return (max(values) - min(values)) / 2 / middle if middle else 0.0
 
 
 def _median(values: tuple[int, ...]) -> int:

@@ -2,26 +2,20 @@
 
 from __future__ import annotations
 
-from typing import Final, assert_never
+from typing import Final
 
 from analyzer.core.budget import Budget, Part
-from analyzer.core.quantities import count, duration, share
+from analyzer.core.quantities import duration, share
 from analyzer.core.verdict import Bound, Saving, Verdict
 from analyzer.derive.budget import NO_TIMING, RegionBudget
+from analyzer.derive.confidence import BOUNDS, CEILING, PARTS, TIMER_NS, Evidence, Odds, bound_ns, odds
+from analyzer.derive.sentences import by_size, sentences, worth_saying
 
-BOUNDS: Final[tuple[tuple[Part, Bound], ...]] = (
-    (Part.STARVED, Bound.CPU),
-    (Part.COMPUTE, Bound.COMPUTE),
-    (Part.MEMORY, Bound.MEMORY),
-    (Part.LATENCY, Bound.LATENCY),
-)
+LEAST_CONFIDENCE: Final = 0.5
+"""Under it another outcome is at least as likely: that is no verdict."""
 
-TIMER_NS: Final = 1_000
-"""What a region's clean time is uncertain by at least: two device events resolve 0.5 µs each (CUDA runtime
-documentation of cudaEventElapsedTime). It lowers the confidence of regions of a few µs."""
-
-WORTH_SHARE: Final = 0.01
-"""Parts under this share of a region are neither evidence nor a saving: its clean time repeats to about 1 %."""
+NEAR_SHARE: Final = 0.15
+"""A rival that wins in this share of the perturbed budgets, one in seven, is named beside the verdict."""
 
 _MISSING: Final[tuple[tuple[Part, str], ...]] = (
     (
@@ -30,33 +24,47 @@ _MISSING: Final[tuple[tuple[Part, str], ...]] = (
         "explains it: record with record_shapes=True, on an idle machine",
     ),
     (Part.COPIES, "most of its time is copies between memories, which none of the four bounds describes"),
-    (Part.SYNC, "most of its time the host waits for an idle device: record the call that waits (with_stack=True)"),
     (Part.OTHER, "most of its time is explained by neither pass: record more steps"),
 )
 UNLINKED: Final = "too much device time is linked to no region: record a whole step, launches included"
+TOO_SHORT: Final = (
+    f"it takes about as little as two device events resolve ({duration(TIMER_NS)}): nothing can be told of it"
+)
+
+MOST_OVER_PEAK: Final = 0.25
+"""Of the kernel time: with more of it over 105 % of a peak, the peaks are not this device's, and place no kernel."""
+OVER_PEAK: Final = (
+    "its kernels compute faster than this device was measured to, so its peaks are too low: measure them again on an "
+    "idle machine (analyze doctor --renew)"
+)
 
 
 def verdict(region: RegionBudget) -> Verdict:
-    """The part that takes most of the region, as a bound; UNDECIDED, saying what to record, where that cannot be said.
+    """The bound whose parts take most of the region; UNDECIDED, saying what to record, where that cannot be said.
 
-    Confidence is (1 + margin) / 2 * steadiness * resolution * linked share: margin is the largest part's share less the
-    second's and all unexplained shares (as if they were the second's too); steadiness is 1 less twice the spread of
-    the clean samples; resolution is elapsed / (elapsed + 1 µs).
+    Confidence is the share of budgets, perturbed within the errors of measuring, in which that bound has the largest
+    part (see confidence.odds), and never above CEILING. Under a half there is no verdict.
     """
     budget = region.budget
     if budget is None or not budget.elapsed_ns or region.missing is not None:
         return _undecided(region, region.missing or NO_TIMING)
-    bound, part = _largest(budget)
-    if bound is None:
-        return _undecided(region, next(text for p, text in _MISSING if p is part))
-    unlinked = 1.0 - region.linked_share if region.linked_share is not None else 0.0
-    if part is Part.STARVED and unlinked > budget.share(part) - _second(budget, part):
+    bound = max(BOUNDS, key=lambda b: bound_ns(budget, b))
+    unbound = next((p for p in by_size(budget) if any(p is part for part, _ in _MISSING)), None)
+    if unbound is not None and budget.ns(unbound) >= bound_ns(budget, bound):
+        return _undecided(region, next(text for part, text in _MISSING if part is unbound))
+    unlinked = _unlinked(region)
+    if bound is Bound.CPU and unlinked > 0 and unlinked > _margin(budget, bound):
         # Kernels that nothing links may have run while the device looks idle here.
         return _undecided(region, UNLINKED)
+    if bound is not Bound.CPU and region.over_peak_share > MOST_OVER_PEAK:
+        return _undecided(region, OVER_PEAK)
+    found = odds(_evidence(region, budget), bound)
+    if found.of(bound) < LEAST_CONFIDENCE:
+        return _undecided(region, _too_near(budget, bound, found))
     return Verdict(
         bound=bound,
-        confidence=_confidence(region, budget, part, unlinked),
-        evidence=(_sentence(region, budget, part), *_others(region, budget, part), *region.notes),
+        confidence=min(CEILING, found.of(bound)),
+        evidence=(*_told(region, budget, bound), *_near(bound, found), *_others(region, budget, bound), *region.notes),
         savings=_savings(region, budget),
     )
 
@@ -64,78 +72,80 @@ def verdict(region: RegionBudget) -> Verdict:
 def _undecided(region: RegionBudget, missing: str) -> Verdict:
     evidence: tuple[str, ...] = ()
     if region.budget is not None:
-        evidence = tuple(_sentence(region, region.budget, part) for part in _worth(region.budget))
+        budget = region.budget
+        evidence = tuple(text for part in worth_saying(budget) for text in sentences(region, budget, part))
     elif region.busy_ns is not None:
         evidence = (f"its device rows take {duration(region.busy_ns)} a step in the profiled pass",)
     return Verdict(Bound.UNDECIDED, None, (*evidence, *region.notes), missing=missing)
 
 
-def _by_size(budget: Budget) -> list[Part]:
-    """The parts that have time, largest first; of two equals the one that is named first in `Part`."""
-    return sorted((part for part in Part if budget.ns(part)), key=lambda part: -budget.ns(part))
+def _unlinked(region: RegionBudget) -> float:
+    return 1.0 - region.linked_share if region.linked_share is not None else 0.0
 
 
-def _worth(budget: Budget) -> list[Part]:
-    return [part for part in _by_size(budget) if budget.share(part) >= WORTH_SHARE]
+def _margin(budget: Budget, bound: Bound) -> float:
+    """How much of the region the bound has more than the next one with everything unexplained."""
+    rivals = [bound_ns(budget, other) for other in BOUNDS if other is not bound]
+    unexplained = budget.ns(Part.UNKNOWN_KERNELS) + budget.ns(Part.OTHER)
+    return (bound_ns(budget, bound) - max(rivals) - unexplained) / budget.elapsed_ns
 
 
-def _largest(budget: Budget) -> tuple[Bound | None, Part]:
-    part = _by_size(budget)[0]
-    return next((bound for p, bound in BOUNDS if p is part), None), part
+def _evidence(region: RegionBudget, budget: Budget) -> Evidence:
+    return Evidence(
+        budget=budget,
+        elapsed=region.elapsed,
+        kernels=region.kernels,
+        queued_ns=region.queued_ns,
+        busy_spread=region.busy_spread,
+        unlinked_share=_unlinked(region),
+        is_host=region.is_host,
+    )
 
 
-def _second(budget: Budget, first: Part) -> float:
-    """The share of the next part that has a bound, and of everything unexplained."""
-    rivals = [budget.share(part) for part, _ in BOUNDS if part is not first]
-    return max(rivals) + budget.share(Part.UNKNOWN_KERNELS) + budget.share(Part.OTHER)
+def _own(budget: Budget, bound: Bound) -> list[Part]:
+    """The parts of a bound, largest first."""
+    return [part for part in by_size(budget) if bound_part(part) is bound]
 
 
-def _confidence(region: RegionBudget, budget: Budget, part: Part, unlinked: float) -> float:
-    margin = budget.share(part) - _second(budget, part)
-    steadiness = max(0.0, 1.0 - 2.0 * (region.spread or 0.0))
-    resolution = budget.elapsed_ns / (budget.elapsed_ns + TIMER_NS)
-    return max(0.0, 0.5 + 0.5 * margin) * steadiness * resolution * (1.0 - unlinked)
+def bound_part(part: Part) -> Bound | None:
+    """The bound that a part counts to, None for those without one."""
+    return next((bound for p, bound in PARTS if p is part), None)
 
 
-def _sentence(region: RegionBudget, budget: Budget, part: Part) -> str:
-    amount = f"{duration(budget.ns(part))} of {duration(budget.elapsed_ns)} ({share(budget.share(part))})"
-    match part:
-        case Part.STARVED if region.is_host:
-            return f"{amount} goes to the framework: Python, dispatcher and wrapper"
-        case Part.STARVED:
-            launched = f", busy {duration(region.busy_ns)} in {count(region.kernels_per_step)} kernels"
-            return f"the device is idle for {amount}{launched}"
-        case Part.COMPUTE:
-            return f"{amount} is in kernels nearer to the arithmetic peak{_floor(region, part, 'traffic')}"
-        case Part.MEMORY:
-            return f"{amount} is in kernels nearer to the memory bandwidth{_floor(region, part, 'arithmetic')}"
-        case Part.LATENCY:
-            return f"{amount} is in kernels too small for either roof{_floor(region, part, 'work')}"
-        case Part.UNKNOWN_KERNELS:
-            return f"{amount} is in kernels that no roof can be named for"
-        case Part.COPIES:
-            return f"{amount} is copies and memsets with no kernel beside them"
-        case Part.SYNC:
-            return f"{amount} the host waits for an idle device"
-        case Part.OTHER:
-            return f"{amount} is not explained"
-        case _:
-            assert_never(part)
+def _told(region: RegionBudget, budget: Budget, bound: Bound) -> tuple[str, ...]:
+    own = _own(budget, bound)
+    told = [part for part in own if part in worth_saying(budget)] or own[:1]
+    return tuple(text for part in told for text in sentences(region, budget, part))
 
 
-def _floor(region: RegionBudget, part: Part, of: str) -> str:
-    floor = next((f for f in region.floors if f.part is part), None)
-    return f"; their {of} alone would take {duration(floor.ns)} at the measured peaks" if floor is not None else ""
+def _others(region: RegionBudget, budget: Budget, bound: Bound) -> tuple[str, ...]:
+    others = [part for part in worth_saying(budget) if bound_part(part) is not bound]
+    return tuple(text for part in others for text in sentences(region, budget, part))
 
 
-def _others(region: RegionBudget, budget: Budget, first: Part) -> tuple[str, ...]:
-    return tuple(_sentence(region, budget, part) for part in _worth(budget) if part is not first)
+def _near(bound: Bound, found: Odds) -> tuple[str, ...]:
+    """That another bound may be the right one, where it is near."""
+    rival = found.rival(bound)
+    if rival is None or rival[1] < NEAR_SHARE:
+        return ()
+    other, wins = rival
+    return (f"{other.value} is near: within the errors of measuring it would be the larger in {share(wins)} of cases",)
+
+
+def _too_near(budget: Budget, bound: Bound, found: Odds) -> str:
+    if budget.elapsed_ns <= 2 * TIMER_NS:
+        return TOO_SHORT
+    rival = found.rival(bound)
+    if rival is None:
+        return "its largest part is not larger than what is not explained: record more steps, on an idle machine"
+    first, second = (f"{b.value} {share(bound_ns(budget, b) / budget.elapsed_ns)}" for b in (bound, rival[0]))
+    return f"{first} and {second} are too near to tell apart: measure longer, on an idle machine"
 
 
 def _savings(region: RegionBudget, budget: Budget) -> tuple[Saving, ...]:
     """What removing each part would save at most, largest first: kernels down to what their floor needs."""
     savings = []
-    for part in _worth(budget):
+    for part in worth_saying(budget):
         floor = next((f.ns for f in region.floors if f.part is part), None)
         if part in (Part.STARVED, Part.COPIES, Part.SYNC):
             savings.append(Saving(part, budget.ns(part)))

@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
 
-from analyzer.core.graphs import Graph, Region
+from analyzer.core.graphs import Graph, GraphKey, KernelFacts, Region
 from analyzer.core.trace import BoolColumn, EventKind
 from analyzer.derive.attribution import Attribution
 from analyzer.derive.costs.cost import Cost
-from analyzer.derive.costs.table import cost_of
+from analyzer.derive.costs.instructions import instructions_of_ops
+from analyzer.derive.costs.table import cost_of, is_list_operator
 from analyzer.derive.host_work import INDUCTOR_KERNEL
 
 CLIMB_LEVELS: Final = 4
@@ -24,36 +25,49 @@ CLIMB_LEVELS: Final = 4
 
 @dataclass(frozen=True, slots=True)
 class KernelCosts:
-    """Columns beside `Attribution.work`. Unknown where `is_known` is False. Kernels of one operator share its cost
-    by their durations, so that they are all as far from a roof as the operator is.
+    """One cost beside each row of `Attribution.work`, None where nothing is known of it. Kernels of one operator share
+    its cost by their durations, so that they are all as far from a roof as the operator is.
+
+    `shares` are those: 1.0 for a kernel that has its cost alone. `flops` and `bytes` are its part of the cost, 0.0
+    where that is unknown.
     """
 
+    costs: tuple[Cost | None, ...]
+    shares: NDArray[np.float64]
     flops: NDArray[np.float64]
     bytes: NDArray[np.float64]
     dtype: tuple[str | None, ...]
     is_known: BoolColumn
 
+    @classmethod
+    def of(cls, costs: Sequence[Cost | None], shares: NDArray[np.float64]) -> KernelCosts:
+        return cls(
+            costs=tuple(costs),
+            shares=shares,
+            flops=np.asarray([(cost.flops or 0) if cost else 0 for cost in costs], dtype=np.float64) * shares,
+            bytes=np.asarray([cost.bytes if cost else 0 for cost in costs], dtype=np.float64) * shares,
+            dtype=tuple(cost.dtype if cost else None for cost in costs),
+            is_known=np.asarray([cost is not None for cost in costs], dtype=np.bool_),
+        )
+
 
 def kernel_costs(attribution: Attribution) -> KernelCosts:
     """The cost of every kernel whose operator has a formula and was recorded with its shapes."""
     work = attribution.work
-    seen: dict[tuple[int, int | None], Cost | None] = {}
-    found = [_found(attribution, i, seen) for i in range(len(work))]
+    seen: dict[_Asked, Cost | None] = {}
+    names = attribution.trace.names
+    over_lists = frozenset(() if attribution.is_host else (i for i, n in enumerate(names) if is_list_operator(n)))
+    found = [_found(attribution, i, seen, over_lists) for i in range(len(work))]
     group_ns: dict[int, int] = defaultdict(int)
     for i, hit in enumerate(found):
         if hit is not None:
             group_ns[hit[0]] += int(work.own_ns[i])
-    # 1.5 µs a row: the costs themselves are looked up once a name and shape.
+    # Some µs a row: the costs themselves are looked up once a name and shape.
     shares = [
-        None if hit is None else (hit[1], int(work.own_ns[i]) / group_ns[hit[0]] if group_ns[hit[0]] else 0.0)
+        int(work.own_ns[i]) / group_ns[hit[0]] if hit is not None and group_ns[hit[0]] else 0.0
         for i, hit in enumerate(found)
     ]
-    return KernelCosts(
-        flops=np.asarray([s[0].flops * s[1] if s else 0.0 for s in shares], dtype=np.float64),
-        bytes=np.asarray([s[0].bytes * s[1] if s else 0.0 for s in shares], dtype=np.float64),
-        dtype=tuple(s[0].dtype if s else None for s in shares),
-        is_known=np.asarray([s is not None for s in shares], dtype=np.bool_),
-    )
+    return KernelCosts.of([hit[1] if hit else None for hit in found], np.asarray(shares, dtype=np.float64))
 
 
 def from_reference(
@@ -65,55 +79,106 @@ def from_reference(
     matched by region, name and order within a step; a name that occurs another number of times there is left alone
     unless all its kernels cost the same.
     """
-    known = _by_name(reference_attribution, np.flatnonzero(reference.is_known))
-    flops, moved, dtype, is_known = costs.flops.copy(), costs.bytes.copy(), list(costs.dtype), costs.is_known.copy()
-    for key, rows in _by_name(attribution, np.flatnonzero(~costs.is_known)).items():
-        step, sources = key[2], next((v for k, v in known.items() if (k[0], k[1]) == (key[0], key[1])), None)
-        if not sources or step is None:
-            continue
+    known: dict[tuple[Region, str], list[int]] = {}
+    for (region, name, _), rows in _by_name(reference_attribution, np.flatnonzero(reference.is_known)).items():
+        known.setdefault((region, name), rows)  # the first step stands for all
+    filled, shares = list(costs.costs), costs.shares.copy()
+    for (region, name, _), rows in _by_name(attribution, np.flatnonzero(~costs.is_known)).items():
+        sources = known.get((region, name), [])
         matched = sources if len(sources) == len(rows) else _one_for_all(reference, sources, len(rows))
         for row, source in zip(rows, matched, strict=False):
-            flops[row], moved[row] = reference.flops[source], reference.bytes[source]
-            dtype[row], is_known[row] = reference.dtype[source], True
-    return KernelCosts(flops, moved, tuple(dtype), is_known)
+            filled[row], shares[row] = reference.costs[source], reference.shares[source]
+    return KernelCosts.of(filled, shares)
 
 
 def from_graphs(costs: KernelCosts, attribution: Attribution, graphs: Iterable[Graph]) -> KernelCosts:
-    """Fills unknown costs of Inductor's kernels from its own count of their graph's traffic.
+    """Puts what Inductor knew of its own kernels before what their arguments tell, kernel by kernel by its name.
 
-    What the graph's other kernels move is taken off, and the rest is spread over the kernels by their time: a C++
-    kernel's row says nothing of its arguments, so that they can only be judged together.
+    Where it told of a whole graph alone, the traffic of the graph's other kernels is taken off, and the rest is spread
+    over the unknown ones by their time: a C++ kernel's row says nothing of its arguments, so that they can only be
+    judged together.
     """
-    work, trace = attribution.work, attribution.trace
-    generated = np.asarray([INDUCTOR_KERNEL.fullmatch(name) is not None for name in trace.names] or [False])
-    unknown = ~costs.is_known & work.has_region & generated[trace.name_id[work.row]]
-    moved, is_known = costs.bytes.copy(), costs.is_known.copy()
+    rows: dict[GraphKey, list[int]] = defaultdict(list)
+    work = attribution.work
+    for i in np.flatnonzero(work.has_region).tolist():
+        region = attribution.regions[int(work.region[i])].region
+        if isinstance(region, GraphKey):
+            rows[region].append(i)
+    filled, shares = list(costs.costs), costs.shares.copy()
     for graph in graphs:
-        number = next((i for i, r in enumerate(attribution.regions) if r.region == graph.key), None)
-        if number is None or graph.bytes is None:
-            continue
-        own = unknown & (work.region == number)
-        beside = costs.is_known & work.has_region & (work.region == number)
-        rest = graph.bytes * attribution.regions[number].calls - float(costs.bytes[beside].sum())
-        total_ns = int(work.own_ns[own].sum())
-        if total_ns and rest > 0:
-            moved[own] = rest * work.own_ns[own] / total_ns
-            is_known[own] = True
-    return replace(costs, bytes=moved, is_known=is_known)
+        own = rows.get(graph.key, [])
+        facts = {kernel.name: kernel for kernel in graph.kernels}
+        for i in own:
+            told = facts.get(generated_name(attribution.trace.name(int(work.row[i]))) or "")
+            if told is not None:
+                filled[i], shares[i] = cost_of_facts(told), 1.0
+        _spread(graph, attribution, own, filled, shares)
+    return KernelCosts.of(filled, shares)
+
+
+def generated_name(row: str) -> str | None:
+    """Inductor's name for one of its kernels, from the name of a row; None for any other row.
+
+    The C++ ones are recorded with the number of their graph before it.
+    """
+    if INDUCTOR_KERNEL.fullmatch(row) is None:
+        return None
+    return row if row.startswith(("cpp_", "triton_")) else row.split("_", 2)[2]
+
+
+def cost_of_facts(facts: KernelFacts) -> Cost:
+    return Cost(
+        flops=facts.flops,
+        bytes=facts.bytes,
+        dtype=facts.dtype,
+        instructions=None if facts.ops is None else instructions_of_ops(facts.ops),
+        reads=facts.reads,
+        writes=facts.writes,
+    )
+
+
+def _spread(
+    graph: Graph, attribution: Attribution, own: list[int], filled: list[Cost | None], shares: NDArray[np.float64]
+) -> None:
+    """Puts what is left of a graph's own traffic into `filled`, over its generated kernels that are unknown."""
+    work = attribution.work
+    calls = next((r.calls for r in attribution.regions if r.region == graph.key), 0)
+    unknown = [
+        i for i in own if filled[i] is None and generated_name(attribution.trace.name(int(work.row[i]))) is not None
+    ]
+    total_ns = int(work.own_ns[unknown].sum())
+    if graph.bytes is None or not total_ns:
+        return
+    rest = graph.bytes * calls - sum(cost.bytes * float(shares[i]) for i in own if (cost := filled[i]) is not None)
+    if rest > 0:
+        for i in unknown:
+            filled[i], shares[i] = Cost(0, round(rest)), int(work.own_ns[i]) / total_ns
+
+
+_Asked = tuple[int, int | None, int | None]
+"""The name and detail of an operator, and the name of the kernel where the cost depends on it."""
 
 
 def _found(
-    attribution: Attribution, index: int, seen: dict[tuple[int, int | None], Cost | None]
+    attribution: Attribution, index: int, seen: dict[_Asked, Cost | None], over_lists: frozenset[int]
 ) -> tuple[int, Cost] | None:
-    """The operator row that a kernel's cost is of, and the cost. `seen` keeps the costs by name and detail."""
+    """The operator row that a kernel's cost is of, and the cost. `seen` keeps the costs by what they are asked for;
+    `over_lists` are the names whose cost depends on the kernel.
+    """
     work, trace = attribution.work, attribution.trace
-    if not work.has_op[index] or trace.kind[work.row[index]] in (EventKind.COPY, EventKind.MEMSET):
+    kernel = int(work.row[index])
+    if not work.has_op[index] or trace.kind[kernel] in (EventKind.COPY, EventKind.MEMSET):
         return None
     row = int(work.op[index])
     for _ in range(1 if attribution.is_host else CLIMB_LEVELS):
-        key = (int(trace.name_id[row]), int(trace.detail_id[row]) if trace.has_detail[row] else None)
+        needs_kernel = int(trace.name_id[row]) in over_lists
+        key = (
+            int(trace.name_id[row]),
+            int(trace.detail_id[row]) if trace.has_detail[row] else None,
+            int(trace.name_id[kernel]) if needs_kernel else None,
+        )
         if key not in seen:
-            seen[key] = cost_of(trace.name(row), trace.detail(row))
+            seen[key] = cost_of(trace.name(row), trace.detail(row), trace.name(kernel) if needs_kernel else None)
         cost = seen[key]
         if cost is not None:
             return row, cost
@@ -135,11 +200,8 @@ def _by_name(attribution: Attribution, rows: NDArray[np.int64]) -> dict[tuple[Re
 
 def _one_for_all(costs: KernelCosts, rows: list[int], count: int) -> list[int]:
     """The same source for each of `count` kernels when all of them cost the same; none otherwise."""
+    if not rows:
+        return []
     first = rows[0]
-    same = all(
-        costs.bytes[r] == costs.bytes[first]
-        and costs.flops[r] == costs.flops[first]
-        and costs.dtype[r] == costs.dtype[first]
-        for r in rows
-    )
+    same = all(costs.costs[r] == costs.costs[first] and costs.shares[r] == costs.shares[first] for r in rows)
     return [first] * count if same else []

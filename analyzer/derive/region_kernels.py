@@ -14,8 +14,11 @@ from analyzer.core.device import Device
 from analyzer.core.graphs import Region
 from analyzer.core.trace import EventKind
 from analyzer.derive.attribution import Attribution
+from analyzer.derive.costs.cost import Cost
+from analyzer.derive.doubt import KernelPoint
 from analyzer.derive.host_work import has_dispatch
 from analyzer.derive.kernel_costs import KernelCosts
+from analyzer.derive.residency import resident_bytes
 from analyzer.derive.roofline import Anomaly, Kernel, RoofPoint, roof_point
 
 PARTS: Final = (Part.COMPUTE, Part.MEMORY, Part.LATENCY, Part.UNKNOWN_KERNELS)
@@ -39,13 +42,14 @@ class RegionKernels:
     """One `KernelPart` for each of PARTS, in that order.
 
     `dispatch_ns` is the part of the region's busy time in a step that is the dispatch of its operators, on a CPU; 0
-    elsewhere.
+    elsewhere. `points` are the kernels of all recorded steps, one by one.
     """
 
     region: Region
     parts: tuple[KernelPart, ...]
     dispatch_ns: float
     notes: tuple[str, ...]
+    points: tuple[KernelPoint, ...] = ()
 
     @property
     def ns(self) -> float:
@@ -58,11 +62,12 @@ def region_kernels(
     """For every region of the profiled pass, copies and memsets left out."""
     work, trace = attribution.work, attribution.trace
     is_kernel = ~np.isin(trace.kind[work.row], (EventKind.COPY, EventKind.MEMSET))
+    resident = resident_bytes(costs, attribution, device.l2_bytes)
     found = []
     for number, region in enumerate(attribution.regions):
         rows = np.flatnonzero(work.has_region & (work.region == number) & is_kernel).tolist()
         # 5 µs a kernel.
-        judged = [_judge(attribution, costs, i, device, allow_tf32) for i in rows]
+        judged = [_judge(attribution, costs, (i, float(resident[i])), device, allow_tf32) for i in rows]
         steps = [[j for j in judged if j.step == step] for step in attribution.recorded_steps]
         found.append(
             RegionKernels(
@@ -70,6 +75,7 @@ def region_kernels(
                 parts=tuple(_part(part, steps) for part in PARTS),
                 dispatch_ns=_median(sum(j.dispatch_ns for j in step) for step in steps),
                 notes=_notes(j.point for j in judged),
+                points=tuple(_point(j) for j in judged),
             )
         )
     return tuple(found)
@@ -86,22 +92,40 @@ class _Judged:
 
 
 def _judge(
-    attribution: Attribution, costs: KernelCosts, index: int, device: Device, allow_tf32: bool | None
+    attribution: Attribution, costs: KernelCosts, place: tuple[int, float], device: Device, allow_tf32: bool | None
 ) -> _Judged:
+    index, held = place
     work = attribution.work
     name, own_ns = attribution.trace.name(int(work.row[index])), int(work.own_ns[index])
-    is_known = bool(costs.is_known[index])
-    kernel = Kernel(
-        name=name,
-        duration_ns=own_ns,
-        flops=float(costs.flops[index]) if is_known else None,
-        bytes=float(costs.bytes[index]) if is_known else None,
-        dtype=costs.dtype[index],
-    )
+    kernel = _kernel(name, own_ns, costs.costs[index], (float(costs.shares[index]), held))
     dispatch = device.empty_op_ns if attribution.is_host and has_dispatch(name) else None
     dispatch_ns = min(own_ns, round(dispatch or 0.0))
     point = roof_point(kernel, device, allow_tf32)
     return _Judged(int(work.step[index]), own_ns - dispatch_ns, dispatch_ns, point)
+
+
+def _point(judged: _Judged) -> KernelPoint:
+    point = judged.point
+    is_over = point.anomaly is Anomaly.ARITHMETIC
+    return KernelPoint(point.part, judged.work_ns, point.compute_ns, point.memory_ns, point.is_rough, is_over)
+
+
+def _kernel(name: str, own_ns: int, cost: Cost | None, part: tuple[float, float]) -> Kernel:
+    """`part` is the kernel's share of the cost, and the bytes that the cache may have held of it."""
+    share, held = part
+    if cost is None:
+        return Kernel(name, own_ns, None, None, None)
+    return Kernel(
+        name=name,
+        duration_ns=own_ns,
+        flops=None if cost.flops is None else cost.flops * share,
+        bytes=cost.bytes * share,
+        dtype=cost.dtype,
+        instructions=None if cost.instructions is None else cost.instructions * share,
+        is_floor=cost.is_floor,
+        read_bytes=sum(cost.reads) * share if cost.reads and cost.writes else None,
+        resident_bytes=held,
+    )
 
 
 def _part(part: Part, steps: list[list[_Judged]]) -> KernelPart:

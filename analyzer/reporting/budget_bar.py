@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import assert_never
 
 from analyzer.core.budget import Budget, Part
+from analyzer.core.quantities import duration, share
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,6 +58,15 @@ def segments(budget: Budget, cells: int, whole_ns: int | None = None) -> tuple[S
     for part, _ in by_remainder[: max(missing, 0)]:
         filled[part] += 1
     return tuple(Segment(part, size) for part, size in filled.items() if size > 0)
+
+
+def part_title(budget: Budget, part: Part) -> str:
+    """What a part of a bar says when one points at it: `starved: 20.9 ms, 67 % (40 % guards, 60 % launch calls)`."""
+    told = f"{part.value}: {duration(budget.ns(part))}, {share(budget.share(part))}"
+    if part is not Part.STARVED or not budget.starved:
+        return told
+    kinds = sorted(budget.starved, key=lambda piece: -piece.ns)
+    return f"{told} ({', '.join(f'{share(piece.ns / budget.ns(part))} {piece.kind.value}' for piece in kinds)})"
 
 
 def parts_in(budgets: Iterable[Budget | None]) -> tuple[Part, ...]:

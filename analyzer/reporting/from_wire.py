@@ -5,7 +5,7 @@ Raises ValueError where a value is of the right type and yet impossible: a key t
 
 from __future__ import annotations
 
-from analyzer.core.budget import Budget, BudgetPart, Part
+from analyzer.core.budget import Budget, BudgetPart, HostKind, HostPart, Part
 from analyzer.core.finding import Finding
 from analyzer.core.graphs import Capture, CudaGraphSkip, GapKey, Graph, GraphKey, SourceLine
 from analyzer.core.report import CandidateReport, GapReport, GraphReport, PlanTrial, Report
@@ -139,7 +139,13 @@ def _budget(budget: wire.WireBudget | None) -> Budget | None:
     if budget is None:
         return None
     parts = tuple(BudgetPart(part=Part(p.name), ns=p.ns, is_scaled=p.is_scaled) for p in budget.parts)
-    return Budget(elapsed_ns=budget.elapsed_ns, parts=parts)
+    return Budget(elapsed_ns=budget.elapsed_ns, parts=parts, starved=_starved(budget.starved))
+
+
+def _starved(parts: tuple[wire.WireHostPart, ...] | None) -> tuple[HostPart, ...] | None:
+    if parts is None:
+        return None
+    return tuple(HostPart(kind=HostKind(p.name), ns=p.ns, is_scaled=p.is_scaled) for p in parts)
 
 
 def _verdict(verdict: wire.WireVerdict) -> Verdict:
@@ -189,6 +195,9 @@ def _graph(graph: wire.WireGraph) -> Graph:
         flops=graph.flops,
         bytes=graph.bytes,
         dtype=graph.dtype,
+        kernels=graph.kernels,
+        loops=graph.loops,
+        scalar_loops=graph.scalar_loops,
     )
 
 

@@ -8,7 +8,8 @@ from typing import Final
 from analyzer.core import quantities
 from analyzer.core.budget import Budget, Part
 from analyzer.core.report import Report
-from analyzer.reporting.budget_bar import parts_in
+from analyzer.reporting.budget_bar import part_title, parts_in
+from analyzer.reporting.device_text import peaks_text
 from analyzer.reporting.palette import part_colour
 from analyzer.reporting.plain_text import plain
 from analyzer.reporting.renderer import Page, Renderer
@@ -23,7 +24,7 @@ _MAX_ROWS: Final = 100
 def render(report: Report, page: Page) -> str:
     """One `<div>` with every text of the user's program escaped; the page changes nothing."""
     parts = [
-        _line("p", f"{report.workload.name} · {report.workload.mode} · {report.device.name}", "color:#666;margin:0"),
+        _line("p", " · ".join(_what(report)), "color:#666;margin:0"),
         *_warnings(report),
         _line("p", report.headline, "font-weight:bold;margin:4px 0"),
         _regions(report),
@@ -32,6 +33,10 @@ def render(report: Report, page: Page) -> str:
         _line("code", report.next_command, ""),
     ]
     return f'<div class="graphbound-report" style="font-size:13px">{"".join(parts)}</div>\n'
+
+
+def _what(report: Report) -> tuple[str, ...]:
+    return (report.workload.name, report.workload.mode, report.device.name, *peaks_text(report.device))
 
 
 def _warnings(report: Report) -> list[str]:
@@ -79,7 +84,7 @@ def _bar(budget: Budget | None) -> str:
 
 
 def _bar_part(part: Part, budget: Budget) -> str:
-    title = escape(f"{part.value}: {quantities.duration(budget.ns(part))}, {quantities.share(budget.share(part))}")
+    title = escape(part_title(budget, part))
     width = budget.share(part) * _BAR_PX
     return f'<span title="{title}" style="width:{width:.1f}px;background:{part_colour(part)}"></span>'
 

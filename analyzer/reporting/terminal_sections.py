@@ -16,6 +16,7 @@ from analyzer.core.finding import Finding
 from analyzer.core.report import Attributed, Report
 from analyzer.core.trial import Accuracy, Change, Comparison
 from analyzer.core.verdict import Verdict
+from analyzer.reporting.device_text import peaks_text
 from analyzer.reporting.plain_text import plain
 from analyzer.reporting.rows import RegionRow, bound_word, place, region_rows
 from analyzer.reporting.terminal_tables import graph_table, plan_table, prediction_table, refusals, step_bars
@@ -27,6 +28,9 @@ MAX_FINDINGS: Final = 10
 
 MAX_REASONS: Final = 5
 """Regions whose verdict is explained, the longest first."""
+
+MAX_EVIDENCE: Final = 3
+"""Sentences for each region: what bounds it, what the host did meanwhile or which bound is near, and the next part."""
 
 MIN_SHARE: Final = 0.05
 """Of the step: below, a region's reasons would hide those that matter."""
@@ -42,7 +46,7 @@ SILENT_EAGER: Final = (
 
 def _head(report: Report, width: int) -> list[RenderableType]:
     facts = report.workload
-    what = (facts.name, facts.mode, report.device.name, f"torch {report.versions.torch}")
+    what = (facts.name, facts.mode, report.device.name, *peaks_text(report.device), f"torch {report.versions.torch}")
     blocks: list[RenderableType] = [Text(" · ".join(plain(w, 60) for w in what), style="dim")]
     if report.partial is not None:
         blocks.append(Text(f"PARTIAL REPORT: {plain(report.partial, SENTENCE_LIMIT)}", style="bold red"))
@@ -161,7 +165,7 @@ def _finding_lines(finding: Finding, *, is_told: bool) -> list[RenderableType]:
 
 def _reasons(row: RegionRow) -> list[str]:
     verdict = row.verdict
-    reasons = [plain(evidence, SENTENCE_LIMIT) for evidence in verdict.evidence[:2]]
+    reasons = [plain(evidence, SENTENCE_LIMIT) for evidence in verdict.evidence[:MAX_EVIDENCE]]
     if verdict.missing is not None:
         reasons.append(f"missing: {plain(verdict.missing, SENTENCE_LIMIT)}")
     if verdict.savings:

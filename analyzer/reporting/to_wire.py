@@ -141,7 +141,13 @@ def _budget(budget: Budget | None) -> wire.WireBudget | None:
     if budget is None:
         return None
     parts = tuple(wire.WirePart(name=p.part.value, ns=p.ns, is_scaled=p.is_scaled) for p in budget.parts)
-    return wire.WireBudget(elapsed_ns=budget.elapsed_ns, parts=parts)
+    return wire.WireBudget(elapsed_ns=budget.elapsed_ns, parts=parts, starved=_starved(budget))
+
+
+def _starved(budget: Budget) -> tuple[wire.WireHostPart, ...] | None:
+    if budget.starved is None:
+        return None
+    return tuple(wire.WireHostPart(name=p.kind.value, ns=p.ns, is_scaled=p.is_scaled) for p in budget.starved)
 
 
 def _verdict(verdict: Verdict) -> wire.WireVerdict:
@@ -192,6 +198,9 @@ def _graph(graph: Graph) -> wire.WireGraph:
         flops=graph.flops,
         bytes=graph.bytes,
         dtype=graph.dtype,
+        kernels=graph.kernels,
+        loops=graph.loops,
+        scalar_loops=graph.scalar_loops,
     )
 
 

@@ -10,7 +10,7 @@ from msgspec import Struct
 
 from analyzer.core.device import Device, Versions
 from analyzer.core.finding import RuleFailure
-from analyzer.core.graphs import Direction, GraphBreak, Recompile, SourceLine
+from analyzer.core.graphs import Direction, GraphBreak, KernelFacts, Recompile, SourceLine
 from analyzer.core.report import Attributed, Stage, WorkloadFacts
 from analyzer.core.samples import Interval, Samples
 from analyzer.core.trial import AccuracyReference, Change, TrialOutcome
@@ -26,9 +26,18 @@ class WirePart(Struct, frozen=True):
     is_scaled: bool
 
 
+class WireHostPart(Struct, frozen=True):
+    name: str
+    ns: int
+    is_scaled: bool
+
+
 class WireBudget(Struct, frozen=True):
+    """`starved` splits the part of that name; null where the trace does not show what the host did."""
+
     elapsed_ns: int
     parts: tuple[WirePart, ...]
+    starved: tuple[WireHostPart, ...] | None = None
 
 
 class WireSaving(Struct, frozen=True):
@@ -127,6 +136,9 @@ class WireGraph(Struct, frozen=True):
     flops: int | None
     bytes: int | None
     dtype: str | None
+    kernels: tuple[KernelFacts, ...] = ()
+    loops: int | None = None
+    scalar_loops: int | None = None
 
 
 class WireSkip(Struct, frozen=True):

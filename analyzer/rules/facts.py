@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from analyzer.core.activity import Activity
 from analyzer.core.budget import Budget
 from analyzer.core.device import Device
 from analyzer.core.environment import Environment
 from analyzer.core.graphs import Capture, GapKey, GraphKey, Region
+from analyzer.core.ops import OpLog
 from analyzer.core.report import PlanTrial, WorkloadFacts
 
 
@@ -22,9 +24,20 @@ class RegionFacts:
 
 
 @dataclass(frozen=True, slots=True)
+class RankFacts:
+    """One process of a distributed run, in the average step: its length, and how much of it the rank waited in
+    collectives for the others. None is unknown.
+    """
+
+    rank: int
+    step_ns: int
+    collective_wait_ns: int | None
+
+
+@dataclass(frozen=True, slots=True)
 class Facts:
-    """None, and an empty `regions` or `plans`, mean that it was not recorded. `step_ns` is the median step of the
-    default run without the profiler.
+    """None, and an empty `regions`, `plans` or `ranks`, mean that it was not recorded. `step_ns` is the median step of
+    the default run without the profiler, `activity` is from its profiled pass.
     """
 
     workload: WorkloadFacts | None = None
@@ -34,6 +47,9 @@ class Facts:
     plans: tuple[PlanTrial, ...] = ()
     device: Device | None = None
     environment: Environment | None = None
+    ops: OpLog | None = None
+    activity: Activity | None = None
+    ranks: tuple[RankFacts, ...] = ()
 
     def region(self, key: GraphKey | None) -> RegionFacts | None:
         """The graph `key` of a step; None where it was not measured."""

@@ -18,8 +18,8 @@ What to do
     Put the step under torch.no_grad() or torch.inference_mode().
 
 When it is wrong
-    When the step takes gradients on purpose: with respect to its inputs
-    (saliency, forces), or through torch.func.
+    When the step takes gradients on purpose, through torch.func; where a
+    backward was seen in it (saliency, forces), nothing is found.
 """
 
 from __future__ import annotations
@@ -39,6 +39,8 @@ _REMEDY: Final = "with torch.no_grad(): around the step"
 
 def judge(facts: Facts) -> tuple[Finding, ...]:
     if workload_of(facts).mode != Mode.INFERENCE:
+        return ()
+    if facts.ops is not None and any(call.is_backward for call in facts.ops.calls):
         return ()
     setting = facts.environment.is_grad_enabled if facts.environment is not None else None
     graphs = facts.capture.graphs if facts.capture is not None else ()

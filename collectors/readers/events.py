@@ -76,6 +76,7 @@ def op_detail(text: DetailText) -> OpDetail:
         kernel_hash=_text(kernel_hash),
         grid=_grid(grid),
         bytes=integer(size) if size else None,
+        lists=_lists(dims),
     )
 
 
@@ -85,6 +86,21 @@ def _shapes(text: bytes) -> tuple[tuple[int, ...], ...]:
     if not isinstance(value, list):
         return ()
     return tuple(_ints(v) or () for v in value)
+
+
+def _lists(text: bytes) -> tuple[tuple[tuple[int, ...], ...], ...]:
+    """The shapes inside each tensor list; empty where no input is one."""
+    value = _json(text)
+    if not isinstance(value, list) or not any(isinstance(v, list) and v and isinstance(v[0], list) for v in value):
+        return ()
+    return tuple(_nested(v) for v in value)
+
+
+def _nested(value: object) -> tuple[tuple[int, ...], ...]:
+    if not isinstance(value, list):
+        return ()
+    shapes = [_ints(v) for v in value if isinstance(v, list)]
+    return tuple(s for s in shapes if s is not None) if len(shapes) == len(value) else ()
 
 
 def _grid(text: bytes) -> tuple[int, ...] | None:

@@ -8,6 +8,7 @@ from dash import html
 
 from analyzer.core import quantities
 from analyzer.core.report import Report
+from analyzer.reporting.device_text import peaks_text
 from analyzer.reporting.plain_text import plain
 from dashboard.panels.panel import Component, Panel, empty_state
 from dashboard.run_folder import RunData
@@ -21,7 +22,8 @@ def build(run: RunData) -> list[Component]:
         return [empty_state(run.missing or "This folder holds no report.")]
     report = run.report
     facts = report.workload
-    what = f"{facts.name} · {facts.mode} · {report.device.name} · torch {report.versions.torch}"
+    device = (report.device.name, *peaks_text(report.device))
+    what = " · ".join((facts.name, facts.mode, *device, f"torch {report.versions.torch}"))
     loud = [html.P(plain(text, _LIMIT), style=_LOUD) for text in _warnings(report)]
     return [
         html.P(plain(what, _LIMIT), style={"color": "#666"}),

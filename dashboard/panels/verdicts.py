@@ -8,7 +8,7 @@ from dash import html
 
 from analyzer.core import quantities
 from analyzer.core.budget import Budget, Part
-from analyzer.reporting.budget_bar import parts_in
+from analyzer.reporting.budget_bar import part_title, parts_in
 from analyzer.reporting.palette import part_colour
 from analyzer.reporting.plain_text import plain
 from analyzer.reporting.rows import RegionRow, region_rows, verdict_text
@@ -64,7 +64,7 @@ def _bar(budget: Budget | None) -> Component:
     return html.Div(
         [
             html.Span(
-                title=f"{part.value}: {quantities.duration(budget.ns(part))}, {quantities.share(budget.share(part))}",
+                title=part_title(budget, part),
                 style={"width": f"{budget.share(part) * _BAR_PX:.1f}px", "background": part_colour(part)},
             )
             for part in Part

@@ -10,16 +10,37 @@ from typing import Any
 import pytest
 
 import analyzer.rules
+from analyzer.core.activity import (
+    Activity,
+    AllocatorCalls,
+    CopyDirection,
+    EntryCost,
+    EntryKind,
+    GraphReplays,
+    HostWait,
+    InputWait,
+    KernelSizes,
+    PointwiseChain,
+)
 from analyzer.core.graphs import CudaGraphSkip, GapKey, GraphBreak, Recompile, SourceLine
 from analyzer.rules import RULES
 from analyzer.rules.explain import explain
-from analyzer.rules.facts import Facts
+from analyzer.rules.facts import Facts, RankFacts
 from analyzer.rules.rule import SECTIONS, MissingData, Rule
 from analyzer.rules.runner import run_rules
+from tests.op_logs import a_flawed_log
 from tests.reports import MS, a_budget, a_key, a_plan_trial
-from tests.rule_facts import a_captured_graph, a_region, a_workload, an_environment, captured, facts
+from tests.rule_facts import (
+    a_captured_graph,
+    a_region,
+    a_workload,
+    an_activity,
+    an_environment,
+    captured,
+    facts,
+)
 
-HELPERS = {"__init__", "evidence", "explain", "facts", "remedies", "rule", "runner"}
+HELPERS = {"__init__", "evidence", "explain", "facts", "op_evidence", "places", "remedies", "rule", "runner"}
 
 HOSTILE = "</script>\x1b[2J\u202e\r\n'; DROP--" + "x" * 10_000
 
@@ -50,6 +71,28 @@ def _hostile() -> Facts:
         regions=regions,
         plans=(a_plan_trial("eager", 5.0), a_plan_trial("default", 10.0), a_plan_trial(HOSTILE, None)),
         environment=an_environment(is_grad_enabled=True, is_anomaly_mode=True, is_deterministic=True),
+        ops=a_flawed_log(HOSTILE),
+        activity=_busy_activity(),
+        ranks=(RankFacts(0, 10 * MS, 9 * MS), RankFacts(1, 10 * MS, 0)),
+    )
+
+
+def _busy_activity() -> Activity:
+    gap = GapKey(a_key(1), a_key(2))
+    return an_activity(
+        waits=(
+            HostWait(HOSTILE, (HOSTILE,), gap, CopyDirection.TO_HOST, 3.0, 2 * MS, MS, MS),
+            HostWait("", (), gap, None, 0.3, 2 * MS, 0, None),
+            HostWait(HOSTILE, (), gap, CopyDirection.TO_DEVICE, 0.3, 2 * MS, MS, MS),
+        ),
+        allocations=(AllocatorCalls(HOSTILE, gap, 0.3, MS, MS),),
+        allocation_cost_ns=MS,
+        kernels=(KernelSizes(gap, 90.0, MS, 90.0, 80.0, MS),),
+        chains=(PointwiseChain(gap, (HOSTILE,) * 9, 64, 0.3, MS, 0),),
+        entries=(EntryCost(EntryKind.GUARDS, gap, 0.3, MS, MS, MS),),
+        entry_cost_ns=MS,
+        replays=GraphReplays(1.0, 0.3, MS, MS, gap),
+        inputs=(InputWait(HOSTILE, gap, 0.3, MS, MS, MS),),
     )
 
 
@@ -113,7 +156,7 @@ def test_a_run_full_of_flaws_is_found_by_nearly_every_rule() -> None:
     assert failures == ()
     # The others need a CPU, or a run in which no graph was captured.
     silent = {rule.id for rule in RULES} - {finding.rule for finding in findings}
-    assert silent == {"no_graph_captured", "thread_oversubscription"}
+    assert silent == {"denormals", "half_precision_on_slow_path", "no_graph_captured", "thread_oversubscription"}
 
 
 def test_the_same_facts_give_the_same_findings() -> None:

@@ -9,7 +9,9 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from analyzer.core.budget import Part
 from analyzer.core.graphs import GraphKey
+from analyzer.core.intervals import subtract, union
 from analyzer.core.samples import Samples
 from analyzer.core.timing import RegionTiming, Timing
 from analyzer.core.trace import DEVICE_KINDS, EventKind, Trace
@@ -194,3 +196,83 @@ def test_missing_data_is_never_a_verdict(steps: list) -> None:  # type: ignore[t
         assert found.bound is Bound.UNDECIDED
         assert found.confidence is None
         assert found.missing
+
+
+def _compiled(steps: list[list[tuple[str | None, list[tuple[int, EventKind, int, bool]], int]]]) -> Recording:
+    """As `_record`, with the rows that Dynamo writes, and a wait after some gaps."""
+    run = Recording()
+    for calls in steps:
+        with run.step():
+            for key, launches, host_us in calls:
+                with run.op("TorchDynamo Cache Lookup"):
+                    run.host(us=host_us)
+                if key is None:
+                    _launch(run, launches)
+                    if host_us % 2:
+                        run.synchronize()
+                else:
+                    with run.graph(key):
+                        _launch(run, launches)
+            run.synchronize()
+    return run
+
+
+@LAWS
+@given(runs)
+def test_what_starved_is_split_exactly(steps: list) -> None:  # type: ignore[type-arg]
+    found = attribute(_compiled(steps).trace())
+    clean = _timing(found)
+    budgets = region_budgets(clean, found, Context(DEVICE))
+    for budget in (*(b.budget for b in budgets if b.budget is not None), step_budget(clean, found, budgets)):
+        if budget.starved is not None:
+            assert sum(p.ns for p in budget.starved) == budget.ns(Part.STARVED)
+
+
+@LAWS
+@given(runs)
+def test_every_idle_moment_of_a_step_has_one_reason(steps: list) -> None:  # type: ignore[type-arg]
+    trace = _compiled(steps).trace()
+    found = attribute(trace)
+    if found.is_host:
+        return
+    rows = trace.rows(*DEVICE_KINDS)
+    markers = [r for r in trace.rows(EventKind.RANGE).tolist() if trace.name(r).startswith("ProfilerStep")]
+    spans = union(trace.start_ns[markers], trace.end_ns[markers])
+    idle = subtract(spans, union(trace.start_ns[rows], trace.end_ns[rows])).length_ns
+    told = sum(found.closing_ns) if len(found.recorded_steps) == found.steps else 0
+    for work in found.regions:
+        told += sum(work.host.queued_ns) + sum(work.host.waited_ns) + sum(work.host.refill_ns)
+        told += sum(map(sum, work.host.kind_ns))
+    if len(found.recorded_steps) == found.steps:
+        # What lies between a closing wait and its step's marker is neither the region's nor a wait: 2 µs of a marker.
+        assert 0 <= idle - told <= 2_000 * found.steps
+
+
+@LAWS
+@given(runs, st.randoms(use_true_random=False))
+def test_shuffling_and_renaming_streams_change_no_verdict(
+    steps: list,  # type: ignore[type-arg]
+    chance: random.Random,
+) -> None:
+    run, renamed = _compiled(steps), _compiled(steps)
+    order = list(range(len(run.rows)))
+    chance.shuffle(order)
+    names = {7: 1007, 8: 3}
+    renamed.rows = [replace(r, stream=names[r.stream]) if r.stream is not None else r for r in renamed.rows]
+    clean = _timing(attribute(run.trace()))
+    expected = _verdicts(_budgets(run.trace(), clean))
+    assert _verdicts(_budgets(run.trace(order=order), clean)) == expected
+    assert _verdicts(_budgets(renamed.trace(), clean)) == expected
+
+
+@LAWS
+@given(runs, st.integers(2, 7))
+def test_scaling_both_passes_scales_every_part(steps: list, factor: int) -> None:  # type: ignore[type-arg]
+    run, scaled = _compiled(steps), _compiled(steps)
+    scaled.rows = [replace(r, start_ns=r.start_ns * factor, duration_ns=r.duration_ns * factor) for r in scaled.rows]
+    before, after = attribute(run.trace()), attribute(scaled.trace())
+    for old, new in zip(before.regions, after.regions, strict=True):
+        assert new.host.queued_ns == tuple(ns * factor for ns in old.host.queued_ns)
+        assert new.host.waited_ns == tuple(ns * factor for ns in old.host.waited_ns)
+        assert new.host.refill_ns == tuple(ns * factor for ns in old.host.refill_ns)
+        assert new.host.kind_ns == tuple(tuple(ns * factor for ns in column) for column in old.host.kind_ns)

@@ -77,7 +77,7 @@ class FakeDriver:
         self._fail(method)
         return getattr(self, f"_{method}")(*arguments)
 
-    def measure_device(self, kind: str, limit_s: float | None) -> Device:
+    def measure_device(self, kind: str, limit_s: float | None, *, renew: bool = False) -> Device:
         self.called.append(("measure_device", (kind,)))
         self._fail("measure_device")
         return replace(DEVICE, kind=kind)
@@ -115,6 +115,12 @@ class FakeDriver:
 
     def _uncompiled(self) -> dict[str, str]:
         return {skip.digest: skip.reason for skip in self.skips[-1] if skip.candidate == FUSED}
+
+    def _operators(self) -> None:
+        return None
+
+    def _facts(self) -> WorkloadFacts:
+        return facts(self.device)
 
     def _time(self) -> Timing:
         return a_timing()

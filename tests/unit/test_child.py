@@ -278,7 +278,7 @@ def test_the_driver_measures_the_device_in_a_process_that_is_ended(
     (stand_in / "collectors" / "__init__.py").write_text("")
     (stand_in / "collectors" / "device.py").write_text(
         "import os\n"
-        "def measure_device(kind):\n"
+        "def measure_device(kind, renew):\n"
         f"    open({str(pid_file)!r}, 'w').write(str(os.getpid()))\n"
         "    return kind\n"
     )

@@ -260,7 +260,7 @@ def test_the_demo_prints_the_bundled_report_or_says_that_it_is_missing(
 
 def test_the_doctor_prints_what_it_found(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     module = ModuleType("analyzer.doctor")
-    module.run_doctor = lambda progress: "all is well"  # type: ignore[attr-defined]
+    module.run_doctor = lambda progress, renew=False: "all is well"  # type: ignore[attr-defined]
     monkeypatch.setitem(sys.modules, "analyzer.doctor", module)
     assert main(["doctor"]) == 0
     assert capsys.readouterr().out == "all is well\n"

@@ -1,27 +1,45 @@
-"""`analyze explain` prints the rule's own text, and says what there is for a name it does not know."""
+"""`analyze explain` explains every word of a report and every rule, and says what there is for an unknown name."""
 
 from __future__ import annotations
 
 import pytest
 
 from analyzer.cli import main
+from analyzer.reporting.words import WORDS
 from analyzer.rules import RULES
 
+SECTIONS = ("What it finds", "Why it costs", "How it is measured", "What to do", "When it is wrong")
 
-def test_without_a_name_every_rule_is_listed(capsys: pytest.CaptureFixture[str]) -> None:
+
+def test_without_a_name_everything_is_listed(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["explain"]) == 0
     listed = capsys.readouterr().out
-    assert all(rule.id in listed for rule in RULES)
+    assert all(
+        f"  {name}  " in listed.replace("   ", "  ") for name in (*(w.id for w in WORDS), *(r.id for r in RULES))
+    )
 
 
-def test_a_rule_is_explained_with_all_its_sections(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["explain", "graph_break"]) == 0
+@pytest.mark.parametrize(
+    "name", [["graph_break"], ["Graph-Break"], ["cpu"], ["unknown", "kernels"], ["Python between"]]
+)
+def test_a_name_is_explained_with_all_its_sections(name: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["explain", *name]) == 0
     text = capsys.readouterr().out
-    for section in ("What it finds", "Why it costs", "How it is measured", "What to do", "When it is wrong"):
+    for section in SECTIONS:
         assert section in text
     assert max(map(len, text.splitlines())) <= 80
 
 
-def test_an_unknown_rule_is_a_usage_error_that_names_the_nearest(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["explain", "graph_brake"]) == 2
-    assert "graph_break" in capsys.readouterr().err
+@pytest.mark.parametrize(("wrong", "meant"), [("graph_brake", "graph_break"), ("latancy", "latency")])
+def test_a_near_miss_is_a_usage_error_that_names_the_nearest(
+    wrong: str, meant: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["explain", wrong]) == 2
+    assert f"did you mean {meant}?" in capsys.readouterr().err
+
+
+def test_anything_else_is_answered_with_all_there_is(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["explain", "\x1b[31m"]) == 2
+    told = capsys.readouterr().err
+    assert "\x1b" not in told
+    assert all(name in told.replace("\n", " ") for name in ("undecided", "launch_calls", "graph_break"))

@@ -2,16 +2,37 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 
 @dataclass(frozen=True, slots=True)
 class Cost:
-    """`flops` are the operations of matrix products and convolutions (a multiply-add is two), 0 where there are none:
-    arithmetic beside them is not counted. `bytes` is the compulsory traffic, each tensor read or written once.
-    `dtype` is the input type of the matrix product, None without one.
+    """What one call costs at least. None is unknown.
+
+    `flops` are the operations of matrix products and convolutions (a multiply-add is two), 0 where there are none,
+    with the `dtype` of their inputs. `bytes` is the compulsory traffic with a cold cache, each element moved once;
+    `reads` and `writes` are its parts, one a tensor, where they are known apart. `instructions` is the arithmetic
+    beside matrix products, in the time of one float32 instruction each (see `instructions.py`). `is_floor` where the
+    real traffic may be several times `bytes`: a sort goes over its input many times.
     """
 
-    flops: int
+    flops: int | None
     bytes: int
     dtype: str | None = None
+    instructions: int | None = None
+    is_floor: bool = False
+    reads: tuple[int, ...] = ()
+    writes: tuple[int, ...] = ()
+
+
+def moving(reads: Iterable[int], writes: Iterable[int] = (), *, is_floor: bool = False) -> Cost:
+    """The cost of an operator that multiplies no matrices."""
+    read, written = tuple(reads), tuple(writes)
+    return Cost(0, sum(read) + sum(written), is_floor=is_floor, reads=read, writes=written)
+
+
+def multiplying(flops: int, dtype: str | None, reads: Iterable[int], writes: Iterable[int]) -> Cost:
+    """The cost of a matrix product, a convolution or an attention: beside its `flops` nothing counts."""
+    read, written = tuple(reads), tuple(writes)
+    return Cost(flops, sum(read) + sum(written), dtype, instructions=0, reads=read, writes=written)

@@ -1,4 +1,4 @@
-"""Rows of the kernels that Inductor generates with Triton."""
+"""Rows of Triton kernels: those that Inductor generates, and a user's own that Inductor calls."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ import re
 from typing import Final
 
 from analyzer.core.trace import OpDetail
-from analyzer.derive.costs.cost import Cost
-from analyzer.derive.costs.tensors import has_unknown_tensors, input_bytes, is_tensor, item_bytes, numbers
+from analyzer.derive.costs.cost import Cost, moving
+from analyzer.derive.costs.tensors import has_unknown_tensors, input_bytes, item_bytes, numbers, tensor_inputs
 
 TOUCHES_PART: Final = re.compile(r"_(?:embedding|index|gather|scatter|slice|select|unbind|split)(?:_|$)")
 """Fused operators that touch part of a tensor argument: an embedding reads a few rows of its table."""
@@ -19,20 +19,36 @@ these are sizes of dynamic shapes, which do not say what is touched."""
 
 
 def triton(name: str, detail: OpDetail) -> Cost | None:
-    """Every tensor argument moved once.
+    """Every tensor argument moved once; what of it is arithmetic only Inductor knows (`KernelFacts`).
 
     Where only part of one may be touched, no more of it than one element for each that the kernel computes: this
     counts a kernel that reads several for one too low. None where the kernel does not say how many it computes.
     """
-    tensors = [i for i in range(len(detail.dtypes)) if is_tensor(detail, i)]
+    tensors = tensor_inputs(detail)
     if has_unknown_tensors(detail) or not tensors:
         return None
     if not TOUCHES_PART.search(name):
-        return Cost(0, sum(input_bytes(detail, i) for i in tensors))
+        return moving(input_bytes(detail, i) for i in tensors)
     elements = _elements(detail)
     if elements is None:
         return None
-    return Cost(0, sum(min(input_bytes(detail, i), elements * item_bytes(detail, i)) for i in tensors))
+    return moving((min(input_bytes(detail, i), elements * item_bytes(detail, i)) for i in tensors), is_floor=True)
+
+
+def is_user_kernel(name: str, detail: OpDetail) -> bool:
+    """Whether a row is a Triton kernel that Inductor did not generate: it names a kernel's file, and no operator."""
+    return detail.kernel_file is not None and "::" not in name and not name.startswith("triton_")
+
+
+def user_kernel(detail: OpDetail) -> Cost | None:
+    """Every tensor argument moved once. It may multiply matrices, touch a part, or read one many times: its operations
+    are unknown.
+    """
+    tensors = tensor_inputs(detail)
+    if has_unknown_tensors(detail) or not tensors:
+        return None
+    moved = tuple(input_bytes(detail, i) for i in tensors)
+    return Cost(None, sum(moved), is_floor=True, reads=moved)
 
 
 def _elements(detail: OpDetail) -> int | None:

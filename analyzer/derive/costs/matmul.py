@@ -5,8 +5,10 @@ from __future__ import annotations
 import math
 
 from analyzer.core.trace import OpDetail
-from analyzer.derive.costs.cost import Cost
-from analyzer.derive.costs.tensors import dtype_name, input_bytes, item_bytes, shape
+from analyzer.derive.costs.cost import Cost, multiplying
+from analyzer.derive.costs.tensors import dtype_name, input_bytes, item_bytes, numbers, scalar_type_bytes, shape
+
+INT32_BYTES = 4
 
 
 def mm(detail: OpDetail) -> Cost | None:
@@ -15,23 +17,40 @@ def mm(detail: OpDetail) -> Cost | None:
 
 
 def addmm(detail: OpDetail) -> Cost | None:
-    """`aten::addmm(bias, a, b)` and `aten::baddbmm(bias, a, b)`."""
-    cost = _product(detail, 1, 2)
-    return cost and Cost(cost.flops, cost.bytes + input_bytes(detail, 0), cost.dtype)
+    """`aten::addmm(bias, a, b)`, `aten::_addmm_activation` and `aten::baddbmm(bias, a, b)`."""
+    return _product(detail, 1, 2, beside=(0,))
+
+
+def addbmm(detail: OpDetail) -> Cost | None:
+    """`aten::addbmm(bias, a, b)`: the products of a batch, added up into one matrix."""
+    a, b = shape(detail, 1), shape(detail, 2)
+    if a is None or b is None or len(a) != 3 or len(b) != 3 or a[2] != b[1] or a[0] != b[0]:
+        return None
+    out = a[1] * b[2] * item_bytes(detail, 1)
+    return multiplying(2 * math.prod(a) * b[2], dtype_name(detail, 1), _reads(detail, 0, 1, 2), (out,))
 
 
 def mv(detail: OpDetail) -> Cost | None:
     """`aten::mv(a, x)`."""
-    a, x = shape(detail, 0), shape(detail, 1)
-    if a is None or x is None or len(a) != 2 or x != a[1:]:
+    return _matrix_vector(detail, 0, 1)
+
+
+def addmv(detail: OpDetail) -> Cost | None:
+    """`aten::addmv(bias, a, x)`."""
+    return _matrix_vector(detail, 1, 2, beside=(0,))
+
+
+def dot(detail: OpDetail) -> Cost | None:
+    """`aten::dot(x, y)` and `aten::vdot`."""
+    x, y = shape(detail, 0), shape(detail, 1)
+    if x is None or x != y or len(x) != 1:
         return None
-    moved = input_bytes(detail, 0) + input_bytes(detail, 1) + a[0] * item_bytes(detail, 0)
-    return Cost(2 * math.prod(a), moved, dtype_name(detail, 0))
+    return multiplying(2 * x[0], dtype_name(detail, 0), _reads(detail, 0, 1), (item_bytes(detail, 0),))
 
 
 def linear(detail: OpDetail) -> Cost | None:
     """`aten::linear(x, weight, bias)` with a weight of [out, in], and its oneDNN relatives."""
-    return _linear(detail, 0, 1)
+    return _linear(detail, 0, 1, beside=(2,))
 
 
 def mkl_linear(detail: OpDetail) -> Cost | None:
@@ -39,21 +58,106 @@ def mkl_linear(detail: OpDetail) -> Cost | None:
     return _linear(detail, 0, 2)
 
 
-def _product(detail: OpDetail, left: int, right: int) -> Cost | None:
+def int_mm(detail: OpDetail) -> Cost | None:
+    """`aten::_int_mm(a, b)`: int8 in, int32 out."""
+    return _product(detail, 0, 1, out_item=INT32_BYTES)
+
+
+def scaled_mm(detail: OpDetail) -> Cost | None:
+    """`aten::_scaled_mm(a, b, scale_a, scale_b, bias, scale_result, out_dtype, …)`."""
+    return _product(detail, 0, 1, beside=(2, 3, 4), out_item=scalar_type_bytes(detail, 6))
+
+
+def scaled_mm_v2(detail: OpDetail) -> Cost | None:
+    """`aten::_scaled_mm_v2(a, b, scales_a, …, bias, out_dtype, …)`: its scales are lists, small beside the matrices."""
+    return _product(detail, 0, 1, beside=(8,), out_item=scalar_type_bytes(detail, 9))
+
+
+def grouped_mm(detail: OpDetail) -> Cost | None:
+    """`aten::_grouped_mm(a, b, offsets, bias, out_dtype)`. The offsets are taken to reach the end of what they cut."""
+    return _grouped(detail, offsets=2, out_item=scalar_type_bytes(detail, 4))
+
+
+def scaled_grouped_mm(detail: OpDetail) -> Cost | None:
+    """`aten::_scaled_grouped_mm(a, b, scale_a, scale_b, offsets, bias, scale_result, out_dtype, …)`."""
+    return _grouped(detail, offsets=4, out_item=scalar_type_bytes(detail, 7))
+
+
+def int8_packed_mm(detail: OpDetail) -> Cost | None:
+    """`aten::_weight_int8pack_mm(x, weight, scales)`: a weight of [out, in], multiplied in the type of `x`."""
+    return _linear(detail, 0, 1, beside=(2,))
+
+
+def int4_packed_mm(detail: OpDetail) -> Cost | None:
+    """`aten::_weight_int4pack_mm(x, packed, group, scales)`. Two weights a byte, so that the packed bytes times two
+    are the weights; `scales` is [in / group, out, 2].
+    """
+    x, scales = shape(detail, 0), shape(detail, 3)
+    if x is None or scales is None or len(x) != 2 or len(scales) != 3:
+        return None
+    group = numbers(detail, 2)
+    if not group or scales[0] * group[0] != x[1]:
+        return None
+    out = x[0] * scales[1]
+    weight = x[1] * scales[1] // 2
+    reads = (input_bytes(detail, 0), weight, input_bytes(detail, 3))
+    return multiplying(2 * out * x[1], dtype_name(detail, 0), reads, (out * item_bytes(detail, 0),))
+
+
+def _product(
+    detail: OpDetail, left: int, right: int, *, beside: tuple[int, ...] = (), out_item: int | None = None
+) -> Cost | None:
     a, b = shape(detail, left), shape(detail, right)
     if a is None or b is None or len(a) != len(b) or len(a) not in (2, 3):
         return None
     if a[-1] != b[-2] or a[:-2] != b[:-2]:
         return None
-    out = (*a[:-1], b[-1])
-    moved = input_bytes(detail, left) + input_bytes(detail, right) + math.prod(out) * item_bytes(detail, left)
-    return Cost(2 * math.prod(out) * a[-1], moved, dtype_name(detail, left))
+    out = math.prod((*a[:-1], b[-1]))
+    written = out * (out_item or item_bytes(detail, left))
+    return multiplying(2 * out * a[-1], dtype_name(detail, left), _reads(detail, left, right, *beside), (written,))
 
 
-def _linear(detail: OpDetail, x_index: int, weight_index: int) -> Cost | None:
+def _matrix_vector(detail: OpDetail, matrix: int, vector: int, *, beside: tuple[int, ...] = ()) -> Cost | None:
+    a, x = shape(detail, matrix), shape(detail, vector)
+    if a is None or x is None or len(a) != 2 or x != a[1:]:
+        return None
+    written = a[0] * item_bytes(detail, matrix)
+    return multiplying(
+        2 * math.prod(a), dtype_name(detail, matrix), _reads(detail, matrix, vector, *beside), (written,)
+    )
+
+
+def _linear(detail: OpDetail, x_index: int, weight_index: int, *, beside: tuple[int, ...] = ()) -> Cost | None:
     x, weight = shape(detail, x_index), shape(detail, weight_index)
     if not x or weight is None or len(weight) != 2 or x[-1] != weight[1]:
         return None
     out = math.prod(x[:-1]) * weight[0]
-    moved = input_bytes(detail, x_index) + input_bytes(detail, weight_index) + out * item_bytes(detail, x_index)
-    return Cost(2 * out * x[-1], moved, dtype_name(detail, x_index))
+    reads = _reads(detail, x_index, weight_index, *beside)
+    return multiplying(2 * out * x[-1], dtype_name(detail, x_index), reads, (out * item_bytes(detail, x_index),))
+
+
+def _grouped(detail: OpDetail, offsets: int, out_item: int | None) -> Cost | None:
+    """Which of the two matrices is cut by the offsets shows in their dimensions (`_grouped_mm` in ATen's Blas.cpp)."""
+    a, b, cuts = shape(detail, 0), shape(detail, 1), shape(detail, offsets)
+    if a is None or b is None or a[-1:] != b[-2:-1]:
+        return None
+    if len(a) == 3 and len(b) == 3:
+        return _product(detail, 0, 1, out_item=out_item) if cuts is None else None
+    if cuts is None or len(cuts) != 1:
+        return None
+    match len(a), len(b):
+        case 2, 3 if b[0] == cuts[0]:  # rows of a, cut into one piece a group
+            out = a[0] * b[2]
+        case 3, 2 if a[0] == cuts[0]:  # columns of b
+            out = a[1] * b[1]
+        case 2, 2:  # the inner dimension: one product a group, over its own piece
+            out = cuts[0] * a[0] * b[1]
+        case _:
+            return None
+    products = a[0] * b[1] if len(a) == len(b) else out
+    written = out * (out_item or item_bytes(detail, 0))
+    return multiplying(2 * products * a[-1], dtype_name(detail, 0), _reads(detail, 0, 1, offsets), (written,))
+
+
+def _reads(detail: OpDetail, *inputs: int) -> tuple[int, ...]:
+    return tuple(input_bytes(detail, i) for i in inputs)

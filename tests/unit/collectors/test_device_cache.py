@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from analyzer.core.device import Device, Peak, Source
-from collectors.device_cache import Identity, folder, load, store
+from collectors.device_cache import METHOD, Identity, folder, load, store
 
 IDENTITY = Identity(kind="cuda", name="NVIDIA H200", torch="2.11.0", triton="3.6.0", driver="570.1", threads=None)
 DEVICE = Device(
@@ -22,6 +22,10 @@ DEVICE = Device(
     memory_bytes_per_s=4.1e12,
     l2_bytes=62_914_560,
     kernel_gap_ns=812.5,
+    read_bytes_per_s=4.3e12,
+    l2_bytes_per_s=5.9e12,
+    launch_gap_ns=901.25,
+    notes=("no int8 products: \x1b[31mµ",),
 )
 
 
@@ -47,6 +51,26 @@ def test_another_machine_or_version_is_another_entry(field: str) -> None:
     store(IDENTITY, DEVICE)
     other = 3 if field in ("threads", "method") else "other"
     assert load(replace(IDENTITY, **{field: other})) is None
+
+
+def test_an_entry_of_an_older_method_is_renewed_and_not_trusted(cache: Path) -> None:
+    """Whatever an older release left, even under the name that ours would have."""
+    older = replace(IDENTITY, method=METHOD - 1)
+    store(older, DEVICE)
+    assert load(IDENTITY) is None
+    (path,) = cache.iterdir()
+    ours = _entry_of(cache, IDENTITY)
+    ours.write_bytes(path.read_bytes())
+    assert load(IDENTITY) is None
+    store(IDENTITY, DEVICE)
+    assert load(IDENTITY) == DEVICE
+
+
+def _entry_of(cache: Path, identity: Identity) -> Path:
+    before = set(cache.iterdir())
+    store(identity, DEVICE)
+    (path,) = set(cache.iterdir()) - before
+    return path
 
 
 def test_nothing_is_left_beside_the_entry(cache: Path) -> None:
@@ -98,6 +122,8 @@ def _pipe_instead(path: Path) -> None:
         _edit("measured", "invented"),
         _edit("NVIDIA H200", "NVIDIA H100"),
         _edit("812.5", "NaN"),
+        _edit("5900000000000.0", "-5"),
+        _edit("901.25", "0"),
         _folder_instead,
         _pipe_instead,
     ],

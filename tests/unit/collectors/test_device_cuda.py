@@ -1,4 +1,4 @@
-"""What can be said of measuring a GPU without one: the precision settings, and the line through the chains."""
+"""What can be said of measuring a GPU without one: settings, gaps, the line through the chains, where figures go."""
 
 from __future__ import annotations
 
@@ -8,9 +8,12 @@ from collections.abc import Callable, Iterator
 import pytest
 import torch
 
-from collectors import device_launch
-from collectors.device_cuda import float32_matmul_precision, tf32
-from collectors.device_launch import Point, fit_line
+from analyzer.core.device import VECTOR, Device, Peak, Source
+from collectors import device_cuda, device_launch
+from collectors.device_launch import LaunchCosts, Point, Span, fit_line, queued_gap_ns
+from collectors.device_precision import float32_matmul_precision, tf32
+from collectors.device_products import Products
+from collectors.device_rates import Rates
 
 MATMUL = torch.backends.cuda.matmul
 ONEDNN = torch.backends.mkldnn.matmul
@@ -105,3 +108,106 @@ def test_a_profiler_that_cannot_see_kernels_is_not_asked(monkeypatch: pytest.Mon
 
     monkeypatch.setattr(device_launch, "supported_activities", lambda: {torch.profiler.ProfilerActivity.CPU})
     assert device_launch.profile_calls(not_called) is None
+
+
+def _queue(gap_ns: float, long_ns: float = 3_000_000.0, count: int = 8) -> list[Span]:
+    """Two long kernels, and `count` of a microsecond that follow each other by `gap_ns`."""
+    spans = [Span(0.0, long_ns), Span(long_ns + 5_000, 2 * long_ns)]
+    start_ns = spans[-1].end_ns + 2_000
+    for _ in range(count):
+        spans.append(Span(start_ns, start_ns + 1_000))
+        start_ns += 1_000 + gap_ns
+    return spans
+
+
+def test_the_gap_is_between_the_end_of_a_kernel_and_the_start_of_the_next() -> None:
+    spans = _queue(850.0)
+    assert queued_gap_ns(spans, 8, 1_000_000) == pytest.approx(850)
+    assert queued_gap_ns(spans[::-1], 8, 1_000_000) == pytest.approx(850)
+
+
+def test_one_interruption_does_not_move_it() -> None:
+    spans = _queue(850.0)
+    spans[-1] = Span(spans[-1].start_ns + 90_000, spans[-1].end_ns + 90_000)
+    assert queued_gap_ns(spans, 8, 1_000_000) == pytest.approx(850)
+
+
+@pytest.mark.parametrize(
+    ("spans", "launching_ns"),
+    [
+        (_queue(850.0), 6_000_000.0),
+        (_queue(850.0)[2:], 1.0),
+        (_queue(0.0), 1.0),
+        (_queue(-200.0), 1.0),
+        ([], 1.0),
+    ],
+    ids=["the host was too slow", "nothing before them", "no gap", "overlap", "no kernel"],
+)
+def test_a_gap_that_may_be_the_hosts_or_is_none_is_unknown(spans: list[Span], launching_ns: float) -> None:
+    assert queued_gap_ns(spans, 8, launching_ns) is None
+
+
+class Properties:
+    multi_processor_count = 132
+    total_memory = 150_000_000_000
+    L2_cache_size = 62_914_560
+
+
+@pytest.fixture
+def fake_gpu(monkeypatch: pytest.MonkeyPatch) -> pytest.MonkeyPatch:
+    """A GPU of which every part is measured already, with figures that all differ."""
+    launches = LaunchCosts(
+        launch_ns=4_000.0, empty_kernel_ns=1_300.0, launch_gap_ns=900.0, kernel_gap_ns=800.0, replay_ns=150_000.0
+    )
+    rates = Rates(copy_bytes_per_s=4.1e12, read_bytes_per_s=4.3e12, l2_bytes_per_s=6e12, vector_flops_per_s=6.2e13)
+    products = Products((Peak("float32", 5e13), Peak("int8", 1.4e15)), ())
+    monkeypatch.setattr(torch.cuda, "get_device_properties", lambda device: Properties)
+    monkeypatch.setattr(torch.cuda, "current_device", lambda: 0)
+    monkeypatch.setattr(torch.cuda, "empty_cache", lambda: None)
+    monkeypatch.setattr(torch.cuda, "mem_get_info", lambda: (140 * 2**30, 150 * 2**30))
+    monkeypatch.setattr(device_cuda, "_spin_up", lambda: None)
+    monkeypatch.setattr(device_cuda, "measure_products", lambda on, timer: products)
+    monkeypatch.setattr(device_cuda, "triton_kernels", lambda on: (None, None))
+    monkeypatch.setattr(device_cuda, "measure_rates", lambda chip, kernels, timer: rates)
+    monkeypatch.setattr(device_cuda, "measure_launches", lambda: launches)
+    monkeypatch.setattr(device_cuda, "empty_op_ns", lambda on: 3_000.0)
+    return monkeypatch
+
+
+def test_every_figure_goes_to_its_own_field(fake_gpu: pytest.MonkeyPatch) -> None:
+    assert device_cuda.measure_cuda("H200") == Device(
+        kind="cuda",
+        name="H200",
+        source=Source.MEASURED,
+        peaks=(Peak("float32", 5e13), Peak("int8", 1.4e15), Peak(VECTOR, 6.2e13)),
+        memory_bytes_per_s=4.1e12,
+        memory_bytes=150_000_000_000,
+        l2_bytes=62_914_560,
+        launch_ns=4_000.0,
+        kernel_gap_ns=800.0,
+        replay_ns=150_000.0,
+        empty_kernel_ns=1_300.0,
+        empty_op_ns=3_000.0,
+        read_bytes_per_s=4.3e12,
+        l2_bytes_per_s=6e12,
+        launch_gap_ns=900.0,
+    )
+
+
+def test_the_chip_is_described_by_its_driver(fake_gpu: pytest.MonkeyPatch) -> None:
+    seen = []
+
+    def measure(chip: object, kernels: object, timer: object) -> Rates:
+        seen.append(chip)
+        return Rates(None, None, None, None)
+
+    fake_gpu.setattr(device_cuda, "measure_rates", measure)
+    device = device_cuda.measure_cuda("H200")
+    assert seen == [device_cuda.Chip("cuda", 132, 62_914_560, 140 * 2**30)]
+    assert device.peak(VECTOR) is None
+
+
+def test_what_could_not_be_measured_is_noted(fake_gpu: pytest.MonkeyPatch) -> None:
+    fake_gpu.setattr(device_cuda, "measure_products", lambda on, timer: Products((), ("no int8 products: x",)))
+    fake_gpu.setattr(device_cuda, "triton_kernels", lambda on: (None, "no Triton: y"))
+    assert device_cuda.measure_cuda("H200").notes == ("no int8 products: x", "no Triton: y")

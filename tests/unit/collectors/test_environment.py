@@ -66,3 +66,20 @@ def test_the_smaller_limit_is_what_can_be_used() -> None:
 )
 def test_a_quota_is_read_as_cpus(text: str, cpus: float | None) -> None:
     assert parse_quota(text) == cpus
+
+
+@pytest.mark.parametrize(
+    ("capabilities", "dtypes"),
+    [
+        ({"architecture": "x86_64", "avx2": True, "avx512_bf16": False, "amx_tile": False}, ()),
+        ({"architecture": "x86_64", "avx512_bf16": True, "amx_bf16": True}, ("bfloat16",)),
+        ({"architecture": "x86_64", "avx512_bf16": True, "avx512_fp16": True}, ("bfloat16", "float16")),
+        ({"architecture": "aarch64", "neon": True, "fp16_arith": True, "bf16": False}, ("float16",)),
+        ({}, None),
+    ],
+)
+def test_the_half_types_are_those_with_instructions(
+    monkeypatch: pytest.MonkeyPatch, capabilities: dict[str, object], dtypes: tuple[str, ...] | None
+) -> None:
+    monkeypatch.setattr(torch.cpu, "get_capabilities", lambda: capabilities)
+    assert read_environment().cpu_half_dtypes == dtypes

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from analyzer.core.budget import Budget, Part
+from analyzer.core.budget import Budget, HostKind, Part
 from analyzer.core.graphs import Graph, Region
 from analyzer.core.trace import EventKind
 from analyzer.derive.attribution import attribute
@@ -19,6 +19,8 @@ from analyzer.derive.budget import (
     region_budgets,
     step_budget,
 )
+from analyzer.derive.cpu_causes import GraphLoops
+from tests.rule_facts import an_environment
 from tests.traces import Recording
 from tests.unit.derive.runs import DEVICE, END, MIDDLE, START, A, B, recording, region, timing
 
@@ -252,3 +254,100 @@ def test_a_fused_attention_is_found_above_the_operator_that_launches() -> None:
         run.synchronize()
     found = _budgets(run, timing(region(A, 200_000), step_ns=200_000))[A]
     assert _budget(found).ns(Part.COMPUTE) == 200_000
+
+
+def _compiled(run: Recording, *, sync: bool) -> None:
+    """Two compiled graphs in a step; between them the host waits for the first, or does not."""
+    with run.step():
+        for key in (A, B):
+            with run.op("TorchDynamo Cache Lookup"):
+                run.host(us=48)
+            with run.graph(str(key)), run.op("aten::mm", ((2048, 2048),) * 2, ("c10::BFloat16",) * 2):
+                run.launch("gemm", us=200)
+            if key == A and sync:
+                run.synchronize()
+        run.synchronize()
+
+
+def test_what_a_synchronisation_costs_is_apart_from_lateness() -> None:
+    waiting, free = Recording(), Recording()
+    _compiled(waiting, sync=True)
+    _compiled(free, sync=False)
+    clean = timing(
+        region(START, 51_000), region(A, 203_000), region(MIDDLE, 51_000), region(B, 203_000), step_ns=508_000
+    )
+    budget = _budget(_budgets(waiting, clean)[MIDDLE])
+    # The host looks up guards with an idle device; it had waited 198 µs for a busy one, so all of that is the wait's.
+    assert budget.ns(Part.SYNC) == 51_000
+    assert budget.ns(Part.STARVED) == 0
+    assert all(part.is_scaled for part in budget.parts if part.part is Part.SYNC)
+    assert _budget(_budgets(free, clean)[MIDDLE]).ns(Part.SYNC) == 0
+
+
+def test_what_starved_is_split_by_what_the_host_did() -> None:
+    run = Recording()
+    _compiled(run, sync=False)
+    clean = timing(region(START, 20_000), region(A, 203_000), step_ns=230_000)
+    found = _budgets(run, clean)
+    starved = _budget(found[START]).starved
+    assert starved is not None
+    by_kind = {part.kind: part.ns for part in starved}
+    assert sum(by_kind.values()) == _budget(found[START]).ns(Part.STARVED)
+    assert by_kind[HostKind.GUARDS] == pytest.approx(by_kind[HostKind.PYTHON] * 50, rel=0.1)
+
+
+def test_a_trace_without_dynamos_rows_is_not_split() -> None:
+    found = _budgets(recording(), timing(region(A, 500_000), step_ns=500_000))
+    assert _budget(found[A]).starved is None
+
+
+def test_the_steps_split_is_that_of_its_regions() -> None:
+    run = Recording()
+    _compiled(run, sync=False)
+    clean = timing(
+        region(START, 51_000), region(A, 220_000), region(MIDDLE, 1_000), region(B, 201_000), step_ns=480_000
+    )
+    attribution = attribute(run.trace())
+    budgets = region_budgets(clean, attribution, CONTEXT)
+    step = step_budget(clean, attribution, budgets)
+    assert step.starved is not None
+    assert sum(part.ns for part in step.starved) == step.ns(Part.STARVED)
+    guards = [p.ns for b in budgets if b.budget for p in b.budget.starved or () if p.kind is HostKind.GUARDS]
+    assert [p.ns for p in step.starved if p.kind is HostKind.GUARDS] == [pytest.approx(sum(guards), rel=0.05)]
+
+
+def test_gaps_between_kernels_launched_in_time_are_latency() -> None:
+    run = Recording()
+    with run.step():
+        with run.graph(str(A)):
+            run.replay([("k", 4), ("k", 4)])
+        run.synchronize()
+    last = [r for r in run.rows if r.kind is EventKind.KERNEL][-1]
+    run.rows = [replace(r, start_ns=r.start_ns + 800) if r is last else r for r in run.rows]
+    found = _budgets(run, timing(region(A, 12_000), step_ns=12_000))[A]
+    assert _budget(found).ns(Part.LATENCY) == 800
+    assert found.queued_ns == 800
+    assert _budget(found).ns(Part.STARVED) == 12_000 - 8_000 - 800
+
+
+def test_kernels_on_two_devices_are_busy_when_any_works_and_said() -> None:
+    run = Recording()
+    with run.step():
+        with run.graph(str(A)):
+            run.launch("k", us=100, stream=7)
+            run.launch("k", us=100, stream=8, device=1)
+        run.synchronize()
+    found = _budgets(run, timing(region(A, 150_000), step_ns=150_000))[A]
+    assert found.busy_ns == 101_000
+    assert any("2 devices" in note and "100 µs" in note for note in found.notes)
+
+
+def test_on_a_cpu_threads_and_scalar_loops_are_told_apart() -> None:
+    crowded = an_environment(threads=16, affinity_cpus=2)
+    context = Context(CPU, environment=crowded, loops=(GraphLoops(A, 4, 3),))
+    clean = timing(region(A, 200_000), step_ns=200_000)
+    notes = _budgets(_cpu_run(), clean, context)[A].notes
+    assert any("16 threads on 2" in note for note in notes)
+    assert any(note.startswith("3 of 4") for note in notes)
+    on_gpu = _budgets(recording(), timing(region(A, 500_000), step_ns=500_000), replace(context, device=DEVICE))[A]
+    assert not any("threads" in note or "loops" in note for note in on_gpu.notes)

@@ -6,12 +6,14 @@ from dataclasses import replace
 
 import pytest
 
-from analyzer.core.budget import Budget, BudgetPart, Part
+from analyzer.core.budget import Budget, BudgetPart, HostKind, HostPart, Part
+from analyzer.core.samples import Samples
 from analyzer.core.trace import EventKind
 from analyzer.core.verdict import Bound, Verdict
 from analyzer.derive.attribution import attribute
 from analyzer.derive.budget import NO_TIMING, Context, PartFloor, RegionBudget, region_budgets
-from analyzer.derive.classify import UNLINKED, verdict
+from analyzer.derive.classify import TOO_SHORT, UNLINKED, verdict
+from analyzer.derive.confidence import CEILING
 from tests.traces import Recording
 from tests.unit.derive.runs import DEVICE, A, B, recording, region, timing
 
@@ -39,30 +41,67 @@ def test_the_largest_part_is_the_bound(part: str, bound: Bound) -> None:
     assert verdict(_region(**parts)).bound is bound
 
 
-def test_confidence_grows_with_the_margin() -> None:
-    clear = verdict(_region(STARVED=9 * MS, COMPUTE=MS)).confidence
-    close = verdict(_region(STARVED=6 * MS, COMPUTE=4 * MS)).confidence
-    assert clear is not None
-    assert close is not None
-    assert clear == pytest.approx(0.9, abs=0.001)
-    assert close == pytest.approx(0.6, abs=0.001)
-
-
 def _confidence(found: RegionBudget) -> float:
     confidence = verdict(found).confidence
     assert confidence is not None
     return confidence
 
 
-def test_unknown_kernels_noise_a_short_time_and_unlinked_rows_lower_confidence() -> None:
-    sure = _region(STARVED=6 * MS, COMPUTE=MS)
-    assert _confidence(_region(STARVED=6 * MS, COMPUTE=MS, UNKNOWN_KERNELS=MS)) < _confidence(sure)
-    assert _confidence(replace(sure, spread=0.1)) == pytest.approx(0.8 * _confidence(sure))
-    assert _confidence(replace(sure, linked_share=0.9)) == pytest.approx(0.9 * _confidence(sure))
-    assert _confidence(_region(STARVED=6_000, COMPUTE=1_000)) == pytest.approx(7 / 8 * _confidence(sure), rel=0.01)
+def test_confidence_grows_with_the_margin_and_has_a_ceiling() -> None:
+    assert _confidence(_region(STARVED=9 * MS, COMPUTE=MS)) == CEILING
+    assert 0.5 < _confidence(_region(STARVED=53 * MS, COMPUTE=47 * MS)) < 0.85
 
 
-@pytest.mark.parametrize("part", ["UNKNOWN_KERNELS", "COPIES", "SYNC", "OTHER"])
+def test_what_is_not_known_lowers_confidence() -> None:
+    sure = _region(STARVED=56 * MS, COMPUTE=44 * MS)
+    unknown, known = (_region(STARVED=50 * MS, COMPUTE=40 * MS, **{p: 10 * MS}) for p in ("UNKNOWN_KERNELS", "MEMORY"))
+    assert _confidence(unknown) < _confidence(known)
+    assert _confidence(replace(sure, linked_share=0.95)) < _confidence(sure)
+    spread = Samples(tuple(range(80 * MS, 121 * MS, 4 * MS)))
+    assert _confidence(replace(sure, elapsed=spread)) < _confidence(sure)
+
+
+def test_a_rival_that_is_near_is_named() -> None:
+    near = verdict(_region(STARVED=53 * MS, MEMORY=47 * MS))
+    assert any(text.startswith("memory is near: ") for text in near.evidence)
+    clear = verdict(_region(STARVED=80 * MS, MEMORY=20 * MS))
+    assert not any("is near" in text for text in clear.evidence)
+
+
+def test_two_parts_too_near_to_tell_are_undecided_and_both_are_named() -> None:
+    found = verdict(_region(STARVED=40 * MS, MEMORY=38 * MS, UNKNOWN_KERNELS=20 * MS))
+    assert (found.bound, found.confidence) == (Bound.UNDECIDED, None)
+    assert found.missing is not None
+    assert found.missing.startswith("cpu 41 % and memory 39 % are too near")
+
+
+def test_a_region_that_two_events_cannot_time_is_undecided() -> None:
+    found = verdict(_region(STARVED=1_200))
+    assert (found.bound, found.missing) == (Bound.UNDECIDED, TOO_SHORT)
+
+
+def test_waiting_for_the_device_is_the_hosts_doing_too() -> None:
+    found = verdict(_region(SYNC=4 * MS, STARVED=2 * MS, MEMORY=5 * MS))
+    assert found.bound is Bound.CPU
+    assert "because the host waits" in found.evidence[0]
+    assert found.savings[0].part is Part.SYNC
+
+
+def test_what_the_host_did_follows_what_starved() -> None:
+    region = _region(STARVED=80 * MS, MEMORY=20 * MS)
+    assert region.budget is not None
+    kinds = {HostKind.LAUNCH: 30 * MS, HostKind.GUARDS: 48 * MS, HostKind.PROLOGUE: 2 * MS}
+    told = replace(region.budget, starved=tuple(HostPart(kind, ns) for kind, ns in kinds.items()))
+    found = verdict(replace(region, budget=told))
+    assert found.evidence[1] == "of it 60 % guards, 38 % launch calls, 2 % else (scaled from the profiled pass)"
+
+
+def test_gaps_between_kernels_are_said() -> None:
+    found = verdict(replace(_region(LATENCY=10 * MS, STARVED=MS), queued_ns=4 * MS))
+    assert "4.00 ms of it in the gaps between them" in found.evidence[0]
+
+
+@pytest.mark.parametrize("part", ["UNKNOWN_KERNELS", "COPIES", "OTHER"])
 def test_a_largest_part_without_a_bound_is_undecided_and_says_what_is_missing(part: str) -> None:
     found = verdict(_region(**{part: 6 * MS, "STARVED": 4 * MS}))
     assert found.bound is Bound.UNDECIDED

@@ -55,7 +55,8 @@ def _counted_from_the_trace(function: Callable[[], object], path: Path) -> int:
     trace = read_trace(path)
     ops = trace.rows(EventKind.CPU_OP)
     parent = parents(trace, ops)
-    flops = {int(r): cost.flops for r in ops if (cost := cost_of(trace.name(int(r)), trace.detail(int(r))))}
+    costs = {int(r): cost_of(trace.name(int(r)), trace.detail(int(r))) for r in ops}
+    flops = {row: cost.flops or 0 for row, cost in costs.items() if cost is not None}
     # Only the innermost operator with a count does the arithmetic: `aten::linear` calls `aten::addmm`.
     callers = set()
     for row in (r for r, count in flops.items() if count):
@@ -86,13 +87,17 @@ def test_the_operations_of_attention_are_those_of_torchs_formula(tmp_path: Path)
     assert _counted_from_the_trace(run, tmp_path / "trace.json") == forward + backward
 
 
+def _work(cost: Cost | None) -> tuple[int | None, int, str | None] | None:
+    return None if cost is None else (cost.flops, cost.bytes, cost.dtype)
+
+
 def _detail(*inputs: tuple[tuple[int, ...], str], values: tuple[str, ...] = ()) -> OpDetail:
     return OpDetail(shapes=tuple(s for s, _ in inputs), dtypes=tuple(d for _, d in inputs), values=values)
 
 
 def test_a_product_reads_both_matrices_and_writes_one() -> None:
     detail = _detail(((8, 16), "c10::BFloat16"), ((16, 4), "c10::BFloat16"))
-    assert cost_of("aten::mm", detail) == Cost(2 * 8 * 16 * 4, 2 * (8 * 16 + 16 * 4 + 8 * 4), "bfloat16")
+    assert _work(cost_of("aten::mm", detail)) == (2 * 8 * 16 * 4, 2 * (8 * 16 + 16 * 4 + 8 * 4), "bfloat16")
 
 
 def test_a_broadcast_bias_is_read_once() -> None:
@@ -112,7 +117,7 @@ def test_a_convolution_moves_input_weight_and_output() -> None:
     others = (((), "ScalarList"),) * 6
     cost = cost_of("aten::convolution", _detail(*inputs, *others, values=values))
     assert cost is not None
-    assert cost.bytes == FLOAT * (2 * 3 * 16 * 16 + 8 * 3 * 3 * 3 + 2 * 8 * 8 * 8)
+    assert cost.bytes == FLOAT * (2 * 3 * 16 * 16 + 8 * 3 * 3 * 3 + 8 + 2 * 8 * 8 * 8)
     assert cost.flops == 2 * (2 * 8 * 8 * 8) * (3 * 3 * 3)
 
 
@@ -149,7 +154,8 @@ def test_grouped_queries_share_keys() -> None:
     cost = cost_of("aten::_scaled_dot_product_flash_attention", detail)
     assert cost is not None
     assert cost.flops == 4 * 8 * 64 * 64 * 16
-    assert cost.bytes == 2 * 64 * 16 * (8 + 2 + 2 + 8)
+    log_sum_exp = 8 * 64 * FLOAT
+    assert cost.bytes == 2 * 64 * 16 * (8 + 2 + 2 + 8) + log_sum_exp
 
 
 @pytest.mark.parametrize(
@@ -161,7 +167,7 @@ def test_grouped_queries_share_keys() -> None:
         ("aten::add_", (((10, 4), "float"), ((10, 4), "float"), ((), "Scalar")), 3 * 40 * FLOAT),
         ("aten::fill_", (((10, 4), "float"), ((), "Scalar")), 40 * FLOAT),
         ("aten::copy_", (((10, 4), "float"), ((10, 4), "c10::Half"), ((), "Scalar")), 40 * (4 + 2)),
-        ("aten::sum", (((10, 4), "float"), ((), "ScalarList")), 40 * FLOAT),
+        ("aten::sum", (((10, 4), "float"), ((), "")), 40 * FLOAT + FLOAT),
         ("aten::_softmax", (((10, 4), "float"), ((), "Scalar"), ((), "Scalar")), 2 * 40 * FLOAT),
         ("triton_poi_fused_add_relu_0", (((10, 4), "float"), ((10, 4), "float"), ((), "Scalar")), 2 * 40 * FLOAT),
         ("triton_red_fused_native_layer_norm_3", (((10, 4), "c10::BFloat16"), ((), "Scalar")), 40 * 2),
@@ -170,13 +176,13 @@ def test_grouped_queries_share_keys() -> None:
 def test_an_elementwise_operator_moves_its_tensors(
     name: str, inputs: tuple[tuple[tuple[int, ...], str], ...], expected: int
 ) -> None:
-    assert cost_of(name, _detail(*inputs)) == Cost(0, expected, None)
+    assert _work(cost_of(name, _detail(*inputs))) == (0, expected, None)
 
 
 def test_a_generated_kernel_that_touches_part_of_a_tensor_moves_what_it_computes() -> None:
     table, ids, out = ((50_000, 8), "float"), ((4,), "long int"), ((4, 8), "float")
     detail = _detail(table, ids, out, ((), "Scalar"), values=("", "", "", "32"))
-    assert cost_of("triton_poi_fused_embedding_0", detail) == Cost(0, 32 * FLOAT + 4 * 8 + 32 * FLOAT)
+    assert _work(cost_of("triton_poi_fused_embedding_0", detail)) == (0, 32 * FLOAT + 4 * 8 + 32 * FLOAT, None)
     reduction = _detail(table, ids, out, *(((), "Scalar"),) * 2, values=("", "", "", "4", "8"))
     assert cost_of("triton_per_fused_embedding_native_layer_norm_0", reduction) == cost_of(
         "triton_poi_fused_embedding_0", detail
@@ -196,7 +202,7 @@ def test_a_generated_kernel_that_touches_part_of_a_tensor_moves_what_it_computes
         ("aten::convolution", _detail(((1, 3, 8, 8), "float"), ((8, 3, 3, 3), "float"))),
         ("aten::cat", _detail(((), "TensorList"), ((), "Scalar"))),
         ("aten::add", _detail(((), "TensorList"), ((4,), "float"))),
-        ("aten::embedding", _detail(((1000, 8), "float"), ((4,), "long int"))),
+        ("aten::index", _detail(((1000, 8), "float"), ((), ""))),
         ("triton_poi_fused_embedding_0", _detail(((1000, 8), "float"), ((4,), "long int"))),
         ("triton_tem_fused_mm_0", _detail(((8, 16), "float"), ((16, 4), "float"))),
         ("triton_poi_fused_add_0", OpDetail()),

@@ -7,8 +7,18 @@ from dataclasses import replace
 import pytest
 
 from analyzer.core.budget import Part
-from analyzer.core.device import Device, Peak, Source
-from analyzer.derive.roofline import FAR_SHARE, LATENCY_SHARE, SHORT_KERNEL_NS, Anomaly, Kernel, roof_point
+from analyzer.core.device import VECTOR, Device, Peak, Source
+from analyzer.derive.roofline import (
+    CLEAR_SHARE,
+    FAR_SHARE,
+    FLOOR_FACTOR,
+    LATENCY_SHARE,
+    SATURATED_SHARE,
+    SHORT_KERNEL_NS,
+    Anomaly,
+    Kernel,
+    roof_point,
+)
 
 DEVICE = Device(
     kind="cuda",
@@ -50,14 +60,104 @@ def test_a_short_kernel_far_from_both_roofs_is_latency() -> None:
     assert roof_point(_gemm((LATENCY_SHARE + 0.01) * 1e15 * ns / 1e9, ns), DEVICE, None).part is Part.COMPUTE
 
 
-def test_a_long_product_far_from_both_roofs_is_under_the_nearer_one() -> None:
-    assert roof_point(_gemm(0.1e15 * LONG_NS / 1e9), DEVICE, None).part is Part.COMPUTE
+def test_a_long_product_far_from_both_roofs_waits_on_a_gpu() -> None:
+    # Hardware counters call a kernel that uses neither unit to 40 % latency-bound, however long it runs.
+    assert roof_point(_gemm(0.1e15 * LONG_NS / 1e9), DEVICE, None).part is Part.LATENCY
+
+
+def test_a_long_product_far_from_both_roofs_is_under_the_nearer_one_on_a_cpu() -> None:
+    assert roof_point(_gemm(0.1e15 * LONG_NS / 1e9), replace(DEVICE, kind="cpu"), None).part is Part.COMPUTE
 
 
 @pytest.mark.parametrize(("factor", "part"), [(1.01, Part.COMPUTE), (0.99, Part.UNKNOWN_KERNELS)])
-def test_of_a_long_product_under_a_twentieth_of_both_roofs_nothing_is_claimed(factor: float, part: Part) -> None:
+def test_of_a_long_product_under_a_twentieth_of_both_roofs_nothing_is_claimed_on_a_cpu(
+    factor: float, part: Part
+) -> None:
     # Seen: 1 µs of arithmetic in 5.6 ms, because another program held the core of one of the threads.
-    assert roof_point(_gemm(factor * FAR_SHARE * 1e15 * LONG_NS / 1e9), DEVICE, None).part is part
+    product = _gemm(factor * FAR_SHARE * 1e15 * LONG_NS / 1e9)
+    assert roof_point(product, replace(DEVICE, kind="cpu"), None).part is part
+
+
+def _busy(instructions: float, moved: float, ns: int = LONG_NS) -> Kernel:
+    """`instructions` and `moved` as shares of what the device does in the time."""
+    done = instructions * 5e13 / 2 * ns / 1e9
+    return Kernel("k", ns, 0.0, moved * 4e12 * ns / 1e9, None, instructions=done)
+
+
+@pytest.mark.parametrize(
+    ("instructions", "moved", "part"),
+    [
+        (0.3, 0.3, Part.LATENCY),  # a long fused softmax: 30 % of the issue slots, 30 % of the bandwidth
+        (0.6, 0.3, Part.COMPUTE),
+        (0.3, 0.6, Part.MEMORY),
+        (1.5, 0.7, Part.COMPUTE),
+        (1.5, SATURATED_SHARE, Part.MEMORY),  # a rough count does not beat a full bandwidth
+    ],
+)
+def test_counted_instructions_give_a_kernel_without_products_an_arithmetic_time(
+    instructions: float, moved: float, part: Part
+) -> None:
+    point = roof_point(_busy(instructions, moved), DEVICE, None)
+    assert point.part is part
+    assert point.compute_ns == pytest.approx(instructions * LONG_NS)
+    assert point.is_rough
+    assert point.anomaly is None
+
+
+def test_instructions_run_at_the_rate_outside_the_matrix_units() -> None:
+    device = replace(DEVICE, peaks=(*DEVICE.peaks, Peak(VECTOR, 1e14)))
+    assert roof_point(_busy(0.6, 0.1), device, None).compute_ns == pytest.approx(0.3 * LONG_NS)
+
+
+def test_of_a_long_cpu_kernel_far_from_both_roofs_nothing_is_claimed() -> None:
+    # Its loops may be scalar, or its threads may have had to share.
+    assert roof_point(_busy(0.3, 0.3), replace(DEVICE, kind="cpu"), None).part is Part.UNKNOWN_KERNELS
+
+
+def test_unknown_arithmetic_leaves_only_a_clear_memory_bound() -> None:
+    def part(share: float, ns: int = LONG_NS) -> Part:
+        return roof_point(Kernel("mine", ns, None, share * 4e12 * ns / 1e9, None), DEVICE, None).part
+
+    assert part(CLEAR_SHARE) is Part.MEMORY
+    assert part(CLEAR_SHARE - 0.01) is Part.UNKNOWN_KERNELS
+    assert part(0.1, ns=2_500) is Part.LATENCY  # about as short as an empty one
+
+
+def test_a_kernel_whose_traffic_is_a_floor_waits_only_if_many_times_as_much_were_far_too() -> None:
+    def part(share: float) -> Part:
+        return roof_point(replace(_move(share, ns=5_000), is_floor=True), DEVICE, None).part
+
+    assert part(0.5) is Part.MEMORY
+    assert part(0.1) is Part.UNKNOWN_KERNELS
+    assert part(LATENCY_SHARE / FLOOR_FACTOR - 0.001) is Part.LATENCY
+
+
+def test_reading_and_writing_run_at_their_own_rates() -> None:
+    # Copies at 4 TB/s and reads at 5: a second of a copy is 0.4 of reading and 0.6 of writing.
+    device = replace(DEVICE, read_bytes_per_s=5e12)
+    kernel = Kernel("k", LONG_NS, 0.0, 4e8, None, read_bytes=2e8)
+    assert roof_point(kernel, device, None).memory_ns == pytest.approx(100_000)
+    assert roof_point(replace(kernel, read_bytes=4e8), device, None).memory_ns == pytest.approx(80_000)
+
+
+def test_what_the_cache_may_hold_gives_the_lower_end() -> None:
+    device = replace(DEVICE, l2_bytes_per_s=1e13)
+    kernel = Kernel("k", LONG_NS, 0.0, 4e8, None, read_bytes=2e8, resident_bytes=4e7)
+    point = roof_point(kernel, device, None)
+    assert point.memory_ns == pytest.approx(100_000)
+    assert point.warm_ns == pytest.approx(90_000 + 4_000)
+
+
+def test_an_input_that_the_cache_may_hold_explains_traffic_over_the_bandwidth() -> None:
+    kernel = Kernel("k", 70_000, 0.0, 3.2e8, None, read_bytes=1.6e8, resident_bytes=4.5e7)
+    assert roof_point(kernel, DEVICE, None).part is Part.MEMORY
+    assert roof_point(replace(kernel, resident_bytes=0.0), DEVICE, None).part is Part.UNKNOWN_KERNELS
+
+
+@pytest.mark.parametrize("dtype", ["float8_e4m3fn", "float8_e5m2"])
+def test_both_8_bit_floats_run_at_one_rate(dtype: str) -> None:
+    device = replace(DEVICE, peaks=(*DEVICE.peaks, Peak("float8_e4m3fn", 2e15)))
+    assert roof_point(_gemm(1e10, dtype=dtype), device, None).compute_ns == pytest.approx(5_000)
 
 
 def test_of_a_long_kernel_whose_arithmetic_is_not_counted_nothing_is_claimed_far_from_the_bandwidth() -> None:

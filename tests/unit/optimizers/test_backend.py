@@ -11,7 +11,7 @@ import torch
 from torch import nn
 from torch.fx import GraphModule
 
-from analyzer.core.graphs import Direction, GraphKey
+from analyzer.core.graphs import Direction, GraphKey, KernelFacts
 from analyzer.core.plan import Choice, Plan
 from analyzer.core.trial import TrialOutcome
 from collectors import torch_compat
@@ -42,8 +42,13 @@ class Heard:
     def compiled(self, key: GraphKey, candidate: Candidate, dynamo: GraphModule, aot: GraphModule | None) -> None:
         self.programs[key] = aot
 
-    def counted(self, key: GraphKey, candidate: Candidate, traffic_bytes: int | None) -> None:
+    def counted(
+        self, key: GraphKey, candidate: Candidate, traffic_bytes: int | None, kernels: tuple[KernelFacts, ...]
+    ) -> None:
         pass
+
+    def generated(self, key: GraphKey, candidate: Candidate, code: str) -> None:
+        assert "async_compile" in code or "cpp" in code
 
     def refused(self, key: GraphKey, reasons: tuple[str, ...]) -> None:
         self.events.append(("refused", str(key.direction), *reasons))  # type: ignore[arg-type]

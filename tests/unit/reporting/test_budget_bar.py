@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from hypothesis import given
 from hypothesis import strategies as st
 
-from analyzer.core.budget import Budget, BudgetPart, Part
-from analyzer.reporting.budget_bar import letter, parts_in, segments
+from analyzer.core.budget import Budget, BudgetPart, HostKind, HostPart, Part
+from analyzer.reporting.budget_bar import letter, part_title, parts_in, segments
 from tests.reports import MS, a_budget
 
 
@@ -39,3 +41,12 @@ def test_the_cells_of_a_bar_add_up_to_its_width(sizes: list[int], cells: int) ->
     parts = tuple(BudgetPart(part, ns) for part, ns in zip(Part, sizes, strict=False))
     budget = Budget(sum(p.ns for p in parts), parts)
     assert sum(s.cells for s in segments(budget, cells)) == (cells if budget.elapsed_ns else 0)
+
+
+def test_a_part_that_one_points_at_says_what_the_host_did() -> None:
+    budget = a_budget(starved=8, memory=2)
+    assert part_title(budget, Part.MEMORY) == "memory: 2.00 ms, 20 %"
+    assert part_title(budget, Part.STARVED) == "starved: 8.00 ms, 80 %"
+    kinds = (HostPart(HostKind.GUARDS, 2_000_000), HostPart(HostKind.LAUNCH, 6_000_000))
+    told = part_title(replace(budget, starved=kinds), Part.STARVED)
+    assert told == "starved: 8.00 ms, 80 % (75 % launch calls, 25 % guards)"

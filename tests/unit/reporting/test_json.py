@@ -17,7 +17,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from analyzer.core.budget import Budget, BudgetPart, Part
+from analyzer.core.budget import Budget, BudgetPart, HostKind, HostPart, Part
 from analyzer.core.errors import UnreadableFileError
 from analyzer.core.finding import Finding
 from analyzer.core.graphs import Capture, CudaGraphSkip, Direction, Graph, GraphKey
@@ -88,6 +88,7 @@ def test_the_unknown_is_null_and_not_zero() -> None:
         (Saving, wire.WireSaving, {}),
         (Budget, wire.WireBudget, {}),
         (BudgetPart, wire.WirePart, {"part": "name"}),
+        (HostPart, wire.WireHostPart, {"kind": "name"}),
         (Finding, wire.WireFinding, {"where": "file"}),
         (Capture, wire.WireCapture, {}),
         (Graph, wire.WireGraph, {}),
@@ -185,6 +186,12 @@ def test_a_failed_write_leaves_the_old_report(tmp_path: Path) -> None:
     assert read_report(tmp_path) == a_report()
 
 
+def _budget(parts: list[BudgetPart], kind: HostKind | None) -> Budget:
+    budget = Budget(sum(p.ns for p in parts), tuple(parts))
+    starved_ns = budget.ns(Part.STARVED)
+    return budget if kind is None else dataclasses.replace(budget, starved=(HostPart(kind, starved_ns),))
+
+
 _TEXT = st.text(st.characters(exclude_categories=("Cs",)), max_size=6)
 _TIMES = st.integers(min_value=0, max_value=2**62)
 _PARTS = st.lists(st.builds(BudgetPart, part=st.sampled_from(Part), ns=st.integers(0, 10**12)), max_size=4)
@@ -194,7 +201,7 @@ _SPECIAL: dict[object, st.SearchStrategy[Any]] = {
     bool: st.booleans(),
     float: st.floats(allow_nan=False, allow_infinity=False),
     type(None): st.none(),
-    Budget: _PARTS.map(lambda parts: Budget(sum(p.ns for p in parts), tuple(parts))),
+    Budget: st.tuples(_PARTS, st.none() | st.sampled_from(HostKind)).map(lambda drawn: _budget(*drawn)),
     Samples: st.lists(_TIMES, min_size=1, max_size=3).map(lambda ns: Samples(tuple(ns))),
     GraphKey: st.builds(GraphKey, st.from_regex("[0-9a-f]{12}", fullmatch=True), st.sampled_from(Direction)),
 }

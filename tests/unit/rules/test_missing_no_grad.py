@@ -7,6 +7,7 @@ import pytest
 from analyzer.core.graphs import Direction
 from analyzer.rules.missing_no_grad import judge
 from analyzer.rules.rule import MissingData
+from tests.op_logs import an_op, an_op_log
 from tests.rule_facts import a_captured_graph, a_workload, an_environment, captured, facts
 
 FORWARD = a_captured_graph(direction=Direction.FORWARD)
@@ -21,6 +22,11 @@ def test_gradients_on_in_an_inference_step_are_found() -> None:
 def test_a_graph_compiled_for_training_is_evidence_of_its_own() -> None:
     (finding,) = judge(facts(capture=captured(FORWARD), environment=an_environment(is_grad_enabled=None)))
     assert finding.where == FORWARD.where
+
+
+def test_a_step_that_takes_gradients_of_its_own_needs_them() -> None:
+    backward = an_op_log(an_op("mm", is_backward=True))
+    assert judge(facts(capture=captured(FORWARD), ops=backward)) == ()
 
 
 def test_training_needs_its_gradients() -> None:

@@ -1,0 +1,181 @@
+"""What a step would be shorter by, were the host not held up: the recorded run played again without some of its waits.
+
+The device's work keeps its order and its length; only the time in which the device had run dry shrinks. What a wait
+hides is found this way too: a host that did not wait launches ahead, and meets the device's pace later.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from dataclasses import dataclass
+from enum import IntEnum
+from typing import Final, assert_never
+
+import numpy as np
+
+from analyzer.core.trace import DEVICE_KINDS, IntColumn
+from analyzer.derive.activity_scene import Scene, covered_ns
+from analyzer.derive.links import launches
+from analyzer.derive.nesting import NOBODY
+
+
+@dataclass(frozen=True, slots=True)
+class Stretches:
+    """Stretches of a host thread, in trace order of their rows. `row` is the trace row of each."""
+
+    row: IntColumn
+    start_ns: IntColumn
+    end_ns: IntColumn
+
+    def __len__(self) -> int:
+        return int(self.row.size)
+
+
+_NONE: Final = np.empty(0, dtype=np.int64)
+NO_WORK: Final = Stretches(_NONE, _NONE, _NONE)
+
+
+@dataclass(frozen=True, slots=True)
+class _Block:
+    """Device work without a hole. `dry_ns` is the time before it in which the device had run dry, `launched_ns` when
+    the host launched what began it.
+    """
+
+    start_ns: int
+    end_ns: int
+    launched_ns: int
+    dry_ns: float
+
+
+@dataclass(frozen=True, slots=True)
+class _Hold:
+    """A wait of the host. `for_device_ns` is the part of it until the device was done; `late_ns` how long the device
+    had been done when it began; `whole_ns` all of it, on the clean pass.
+    """
+
+    end_ns: int
+    for_device_ns: int
+    late_ns: float
+    whole_ns: float
+
+
+@dataclass(frozen=True, slots=True)
+class Replay:
+    """The recorded steps as what is played again. `holds` are the waits it knows, in the order given."""
+
+    blocks: tuple[_Block, ...]
+    holds: tuple[_Hold, ...]
+    last: _Hold
+    host_scale: float
+
+    def saved_ns(self, dropped: frozenset[int] = frozenset(), work: Stretches = NO_WORK) -> float:
+        """What all recorded steps together would be shorter by, without the holds of these numbers and without the
+        host's work in `work`. 0.0 at least; time of the clean pass.
+        """
+        ahead = device = 0.0
+        # How far the host is ahead of the recording from each moment on.
+        since: list[int] = []
+        history: list[float] = [0.0]
+        # About 1 µs an event; a step of 1,000 kernels with 20 kinds of waits is played some 40 times.
+        for at_ns, kind, item in self._events(work):
+            match kind:
+                case _Kind.BLOCK:
+                    block = self.blocks[item]
+                    device = min(history[bisect_right(since, block.launched_ns)], device + block.dry_ns)
+                    continue
+                case _Kind.HOLD:
+                    hold = self.holds[item]
+                    ahead = ahead + hold.whole_ns if item in dropped else _held(hold, ahead, device)
+                case _Kind.WORK:
+                    ahead += self.host_scale * int(work.end_ns[item] - work.start_ns[item])
+                case _:
+                    assert_never(kind)
+            since.append(at_ns)
+            history.append(ahead)
+        return max(0.0, _held(self.last, ahead, device))
+
+    def _events(self, work: Stretches) -> list[tuple[int, _Kind, int]]:
+        events = [(h.end_ns, _Kind.HOLD, i) for i, h in enumerate(self.holds)]
+        events += [(end, _Kind.WORK, i) for i, end in enumerate(work.end_ns.tolist())]
+        events += [(b.start_ns, _Kind.BLOCK, i) for i, b in enumerate(self.blocks)]
+        return sorted(events)
+
+
+class _Kind(IntEnum):
+    """What happens at a moment. Of one moment, the host's own comes first: the device begins after it."""
+
+    HOLD = 0
+    WORK = 1
+    BLOCK = 2
+
+
+def _held(hold: _Hold, ahead_ns: float, device_ns: float) -> float:
+    """How much earlier a wait ends that begins `ahead_ns` earlier, for work that is done `device_ns` earlier."""
+    return max(0.0, min(ahead_ns + hold.for_device_ns, device_ns + hold.late_ns))
+
+
+def replay(scene: Scene, holds: Stretches) -> Replay:
+    """The recorded steps with these waits. A trace without device rows gives one in which nothing can be saved."""
+    blocks = _blocks(scene)
+    starts = [b.start_ns for b in blocks]
+    end_ns = int(scene.ends_ns[-1]) if scene.steps else 0
+    launched = [b.end_ns for b in blocks if b.launched_ns <= end_ns]
+    reach_ns = max([end_ns, *launched])
+    return Replay(
+        blocks=blocks,
+        holds=_holds(scene, holds, blocks, starts),
+        last=_hold(blocks, starts, end_ns, reach_ns, scene.host_scale, 0.0),
+        host_scale=scene.host_scale,
+    )
+
+
+def _holds(scene: Scene, holds: Stretches, blocks: tuple[_Block, ...], starts: list[int]) -> tuple[_Hold, ...]:
+    busy = covered_ns(scene.busy, holds.start_ns, holds.end_ns)
+    whole = busy + scene.host_scale * (holds.end_ns - holds.start_ns - busy)
+    columns = (holds.start_ns.tolist(), holds.end_ns.tolist(), whole.tolist())
+    return tuple(
+        _hold(blocks, starts, start, end, scene.host_scale, whole_ns)
+        for start, end, whole_ns in zip(*columns, strict=True)
+    )
+
+
+def _hold(
+    blocks: tuple[_Block, ...], starts: list[int], start_ns: int, end_ns: int, scale: float, whole_ns: float
+) -> _Hold:
+    last = bisect_right(starts, end_ns - 1) - 1
+    done_ns = min(blocks[last].end_ns, end_ns) if last >= 0 else start_ns
+    return _Hold(
+        end_ns=end_ns,
+        for_device_ns=max(0, done_ns - start_ns),
+        late_ns=scale * max(0, start_ns - done_ns),
+        whole_ns=whole_ns,
+    )
+
+
+def _blocks(scene: Scene) -> tuple[_Block, ...]:
+    trace = scene.trace
+    if not scene.steps:
+        return ()
+    rows = trace.rows(*DEVICE_KINDS)
+    rows = rows[trace.end_ns[rows] > int(scene.starts_ns[0])]
+    if not rows.size:
+        return ()
+    launch = launches(trace, rows)
+    known = launch != NOBODY
+    call_start = np.where(known, trace.start_ns[launch], trace.start_ns[rows])
+    call_end = np.where(known, trace.end_ns[launch], trace.start_ns[rows])
+    # Over the rows so far: when the device is done with them, and the latest of their launches.
+    reach = np.maximum.accumulate(trace.end_ns[rows])
+    latest = np.maximum.accumulate(call_start)
+    opens = np.flatnonzero(np.concatenate(([True], trace.start_ns[rows][1:] > reach[:-1])))
+    # At the start of the first step the device is taken to be idle, which it is where steps end with a wait.
+    begin = int(scene.starts_ns[0])
+    before = np.concatenate(([begin], reach[opens[1:] - 1]))
+    gap = np.maximum(0, trace.start_ns[rows][opens] - before)
+    # A gap is the host's only where its launch came after the device was done: between two kernels that both wait in
+    # the queue, and between those of one replay, lies a microsecond that no launch can shorten.
+    is_new = np.concatenate(([known[0] and call_start[0] >= begin], call_start[opens[1:]] > latest[opens[1:] - 1]))
+    is_dry = is_new & (call_end[opens] > before)
+    dry = np.where(is_dry, gap, 0) * scene.host_scale
+    columns = (trace.start_ns[rows][opens], reach[np.concatenate((opens[1:] - 1, [rows.size - 1]))], call_start[opens])
+    return tuple(_Block(*each) for each in zip(*(c.tolist() for c in columns), dry.tolist(), strict=True))

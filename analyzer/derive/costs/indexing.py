@@ -1,0 +1,134 @@
+"""Operators that touch a part of a tensor, and never more than the whole: embeddings, gather, scatter, sorting."""
+
+from __future__ import annotations
+
+import math
+
+from analyzer.core.trace import OpDetail
+from analyzer.derive.costs.cost import Cost, moving
+from analyzer.derive.costs.elementwise import INDEX_BYTES
+from analyzer.derive.costs.tensors import (
+    SECTOR_BYTES,
+    dense_bytes,
+    input_bytes,
+    is_tensor,
+    item_bytes,
+    numbers,
+    numel,
+    shape,
+)
+
+
+def embedding(detail: OpDetail) -> Cost | None:
+    """`embedding(weight, ids, …)`: a row for each id. Ids that repeat find their row in the cache."""
+    table = shape(detail, 0)
+    if table is None or not table or shape(detail, 1) is None:
+        return None
+    rows = numel(detail, 1) * math.prod(table[1:]) * item_bytes(detail, 0)
+    return moving((min(rows, dense_bytes(detail, 0)), input_bytes(detail, 1)), (rows,))
+
+
+def embedding_backward(detail: OpDetail) -> Cost | None:
+    """`embedding_dense_backward(grad, ids, rows, …)`: what is added to a row is read and written. It sorts the ids."""
+    if shape(detail, 0) is None or shape(detail, 1) is None:
+        return None
+    grad = input_bytes(detail, 0)
+    return moving((grad, input_bytes(detail, 1)), (grad,), is_floor=True)
+
+
+def embedding_bag(detail: OpDetail) -> Cost | None:
+    """`_embedding_bag(weight, ids, offsets, …)`: a row for each id, one output for each bag."""
+    table, bags = shape(detail, 0), shape(detail, 2)
+    if table is None or len(table) != 2 or bags is None or shape(detail, 1) is None:
+        return None
+    row = table[1] * item_bytes(detail, 0)
+    rows = min(numel(detail, 1) * row, dense_bytes(detail, 0))
+    return moving((rows, input_bytes(detail, 1), input_bytes(detail, 2)), (numel(detail, 2) * row,))
+
+
+def index_select(detail: OpDetail) -> Cost | None:
+    """`index_select(x, dim, index)`."""
+    dims, dim = shape(detail, 0), numbers(detail, 1)
+    if not dims or not dim or shape(detail, 2) is None or not -len(dims) <= dim[0] < len(dims):
+        return None
+    size = dims[dim[0]]
+    out = dense_bytes(detail, 0) // size * numel(detail, 2) if size else 0
+    return moving((min(out, dense_bytes(detail, 0)), input_bytes(detail, 2)), (out,))
+
+
+def gather(detail: OpDetail) -> Cost | None:
+    """`gather(x, dim, index)`. Which elements, and so how many sectors, only the index itself knows."""
+    if not is_tensor(detail, 0) or shape(detail, 2) is None:
+        return None
+    out = numel(detail, 2) * item_bytes(detail, 0)
+    return moving((min(out, dense_bytes(detail, 0)), input_bytes(detail, 2)), (out,), is_floor=True)
+
+
+def take(detail: OpDetail) -> Cost | None:
+    """`take(x, index)`."""
+    if not is_tensor(detail, 0) or shape(detail, 1) is None:
+        return None
+    out = numel(detail, 1) * item_bytes(detail, 0)
+    return moving((min(out, dense_bytes(detail, 0)), input_bytes(detail, 1)), (out,), is_floor=True)
+
+
+def scatter_in_place(detail: OpDetail) -> Cost | None:
+    """`scatter_(x, dim, index, source)`, `scatter_add_`, `index_add_`, `index_copy_`: what is reached is read too, as
+    it is added to, or as its sector is written in part.
+    """
+    if not is_tensor(detail, 0) or shape(detail, 2) is None:
+        return None
+    reached = numel(detail, 3) if is_tensor(detail, 3) and shape(detail, 3) else numel(detail, 2)
+    touched = min(reached * item_bytes(detail, 0), dense_bytes(detail, 0))
+    return moving((touched, input_bytes(detail, 2), input_bytes(detail, 3)), (touched,), is_floor=True)
+
+
+def index_put(detail: OpDetail) -> Cost | None:
+    """`_index_put_impl_(x, indices, values, …)`. A trace does not show the indices: as many elements as values, so that
+    a single value, which may be spread over any number, tells nothing.
+    """
+    if not is_tensor(detail, 0) or numel(detail, 2) <= 1:
+        return None
+    touched = min(numel(detail, 2) * item_bytes(detail, 0), dense_bytes(detail, 0))
+    return moving((input_bytes(detail, 2),), (touched,), is_floor=True)
+
+
+def sort(detail: OpDetail) -> Cost | None:
+    """`sort(x, …)` writes values and places. A radix sort goes over both once for each few bits of the key."""
+    if not is_tensor(detail, 0):
+        return None
+    written = (dense_bytes(detail, 0), numel(detail, 0) * INDEX_BYTES)
+    return moving((input_bytes(detail, 0),), written, is_floor=True)
+
+
+def topk(detail: OpDetail) -> Cost | None:
+    """`topk(x, k, dim, …)`. It looks at its input several times."""
+    dims, k, dim = shape(detail, 0), numbers(detail, 1), numbers(detail, 2)
+    if not dims or not k or not dim or not -len(dims) <= dim[0] < len(dims) or not dims[dim[0]]:
+        return None
+    found = numel(detail, 0) // dims[dim[0]] * k[0]
+    written = found * (item_bytes(detail, 0) + INDEX_BYTES)
+    return moving((input_bytes(detail, 0),), (written,), is_floor=True)
+
+
+def searches(detail: OpDetail) -> Cost | None:
+    """`nonzero`, `masked_select`, `unique`, `bincount`, …: the size of the output depends on the values."""
+    if not is_tensor(detail, 0):
+        return None
+    return moving((input_bytes(detail, 0), input_bytes(detail, 1)), is_floor=True)
+
+
+def nll_loss(detail: OpDetail) -> Cost | None:
+    """`nll_loss_forward(x, target, …)` looks at one element a row, which is one sector."""
+    if shape(detail, 0) is None or shape(detail, 1) is None:
+        return None
+    looked_at = min(numel(detail, 1) * SECTOR_BYTES, dense_bytes(detail, 0))
+    return moving((looked_at, input_bytes(detail, 1)), (item_bytes(detail, 0),))
+
+
+def nll_loss_backward(detail: OpDetail) -> Cost | None:
+    """`nll_loss_backward(grad, x, target, …)`: one sector a row, in a tensor that `zero_` filled before."""
+    if shape(detail, 1) is None or shape(detail, 2) is None:
+        return None
+    written = min(numel(detail, 2) * SECTOR_BYTES, dense_bytes(detail, 1))
+    return moving((input_bytes(detail, 0), input_bytes(detail, 2)), (written,), is_floor=True)

@@ -1,0 +1,101 @@
+"""How much arithmetic an element costs beside matrix products, in the time of one float32 instruction.
+
+The unit is one of the 128 float32 results that a multiprocessor gives in a clock (CUDA C++ Programming Guide, table
+"Throughput of Native Arithmetic Instructions", compute capability 9.0): comparisons, integers and conversions give 64,
+reciprocals, roots, `exp2`, `log2`, `sin` and `cos` 16. Longer functions are estimates of CUDA's libdevice (`erf` is a
+polynomial and an exponential). Rough: meant to be within a factor of two, and what is decided by it is marked doubtful.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Final
+
+from analyzer.core.graphs import OpCount
+
+ATTENTION_PAIR: Final = 10
+"""A score of fused attention: its exponential (8), the scale and the running maximum and sum. Flash Attention 3 gives
+the same ratio: 256 times less exponentials a second than 16-bit operations (Shah et al. 2024, section 3.2)."""
+
+FFT_STEP: Final = 5
+"""Operations of a complex FFT an element and power of two: 5 n log2 n (fftw.org/speed)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Weight:
+    """`plain` instructions go to the float32 pipes, `special` ones to the sixteen lanes beside them, at once."""
+
+    plain: float
+    special: float = 0.0
+
+
+SPECIAL_SLOTS: Final = 8
+"""128 / 16: how many plain results are given in the time of one special one."""
+
+MEMORY: Final = Weight(2)
+"""A load or a store with its address and mask."""
+
+_OPS: Final[tuple[tuple[str, Weight], ...]] = (
+    (r"load|store|store_reduction|load_seed|device_assert_async|check_bounds", MEMORY),
+    (r"constant|output|identity", Weight(0)),
+    (r"index_expr|to_dtype_bitcast|frexp", Weight(1)),
+    (r"reduction|scan|sort|partial_accumulate|masked|indirect_indexing|bucketize|inline_asm_elementwise", Weight(3)),
+    (r"add|sub|mul|fma|neg|abs|square|relu|copysign|signbit|sign", Weight(1)),
+    (r"to_dtype|where|maximum|minimum|eq|ne|lt|le|gt|ge|isnan|isinf|logical_\w+|bitwise_\w+|and_|or_|xor|invert|lshift|rshift"
+     r"|floor|ceil|trunc|round|round_to_int|floor_to_int|ceil_to_int|trunc_to_int|clamp", Weight(2)),
+    (r"reciprocal|sqrt|rsqrt|exp|exp2|log|log2|log1p|expm1", Weight(3, 1)),
+    (r"truediv|div|div_rn|int_truediv|true_divide", Weight(8, 1)),
+    (r"floordiv|truncdiv|mod|remainder|fmod|python_mod", Weight(20, 1)),
+    (r"sigmoid|silu", Weight(12, 2)),
+    (r"tanh", Weight(14, 2)),
+    (r"erf|erfc|erfinv|erfcx|ndtri?|lgamma|digamma", Weight(24, 1)),
+    (r"sin|cos|tan|asin|acos|atan|atan2|sinh|cosh|asinh|acosh|atanh", Weight(24, 1)),
+    (r"pow|libdevice_pow|float_pow", Weight(40, 2)),
+    (r"rand|randn|randint64", Weight(100, 2)),
+)  # fmt: skip
+"""Inductor's operations on an element. An unknown one makes the kernel's arithmetic unknown."""
+
+_COMPILED_OPS: Final = tuple((re.compile(pattern), weight) for pattern, weight in _OPS)
+
+_ATEN: Final[tuple[tuple[str, int], ...]] = (
+    (r"_?softmax|_log_softmax|logsumexp|_masked_softmax", 40),
+    (r"_?(?:log_)?softmax_backward_data", 24),
+    (r"gelu|gelu_backward|erf|erfc|erfinv", 44),
+    (r"tanh|mish|softplus|log_sigmoid\w*|silu|sigmoid|elu|celu|selu|(?:silu|elu|softplus)_backward|glu", 28),
+    (r"exp|exp2|expm1|log|log2|log10|log1p|sqrt|rsqrt|reciprocal|div|true_divide|addcdiv", 16),
+    (r"pow|fmod|remainder|floor_divide|sin|cos|tan|asin|acos|atan|atan2|sinh|cosh", 44),
+    (r"native_(?:layer|group|batch)_norm|_fused_rms_norm|(?:cudnn|miopen|_native)_batch_norm\w*|_batch_norm\w*", 16),
+    (r"(?:native_(?:layer|group|batch)_norm|_fused_rms_norm|(?:cudnn|miopen)_batch_norm|batch_norm)_backward", 24),
+    (r"native_dropout|_fused_dropout|bernoulli|normal|uniform|random|exponential|log_normal", 40),
+    (r"_fused_adamw?", 40),
+    (r"_foreach_(?:sqrt|div|exp|log|pow|reciprocal|rsqrt|tanh|sigmoid|norm|addcdiv)", 20),
+    (r"_foreach_\w+|_fused_\w+|_amp_foreach\w*", 10),
+    (r"copy|fill|zero|clone|add|sub|rsub|mul|relu\d?|threshold|threshold_backward|native_dropout_backward|tanh_backward"
+     r"|sigmoid_backward|neg|abs|square|sum|mean|prod|amax|amin|any|all|cat|stack|lerp|addcmul|where|clamp\w*|maximum|minimum"
+     r"|eq|ne|lt|le|gt|ge|bitwise_\w+|logical_\w+|masked_fill|triu|tril|flip|roll|hard\w+|leaky_relu\w*|isnan|isinf"
+     r"|linalg_vector_norm|norm|max|min|mse_loss\w*|embedding|index_select", 8),
+)  # fmt: skip
+"""ATen's operators: instructions an element of the largest tensor, loads and stores included."""
+
+_COMPILED_ATEN: Final = tuple((re.compile(rf"aten::(?:{pattern})_?"), slots) for pattern, slots in _ATEN)
+
+
+def instructions_of_ops(ops: Iterable[OpCount]) -> int | None:
+    """The arithmetic of a generated kernel, from how often it runs each of Inductor's operations.
+
+    The two pipes run side by side, and the slower one counts. None where an operation is unknown.
+    """
+    plain, special = 0.0, 0.0
+    for told in ops:
+        weight = next((w for pattern, w in _COMPILED_OPS if pattern.fullmatch(told.op)), None)
+        if weight is None:
+            return None
+        plain, special = plain + weight.plain * told.count, special + weight.special * told.count
+    return round(max(plain + special, SPECIAL_SLOTS * special))
+
+
+def aten_slots(name: str) -> int | None:
+    """Instructions an element of an ATen operator; None for one that is not in the table."""
+    return next((count for pattern, count in _COMPILED_ATEN if pattern.fullmatch(name)), None)

@@ -1,0 +1,98 @@
+"""Operators over lists of tensors: cat and stack, `_foreach_…`, fused optimizers.
+
+A trace shows the shapes inside a list and not their type, which the name of the kernel tells.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from typing import Final
+
+from analyzer.core.trace import OpDetail
+from analyzer.derive.costs.cost import Cost, moving
+from analyzer.derive.costs.tensors import DTYPES, tensor_list
+
+_SIZES: Final = {cpp: size for cpp, _, size in DTYPES}
+_ITEM: Final = re.compile(
+    r"OpaqueType<(?P<bytes>\d+)u?>"
+    r"|(?:Functor|FunctorV2|[Mm]ath\w*|Op\w*)<(?P<type>double|float|c10::Half|c10::BFloat16|long|int|short|signed char"
+    r"|unsigned char|bool)\b"
+)
+"""`CatArrayBatchedCopy<…OpaqueType<2u>…>` and `…BinaryOpListAlphaFunctor<float, 2, 1, 1>…` (ATen's Shape.cu and
+ForeachFunctors.cuh)."""
+
+
+def item_bytes_of_kernel(name: str) -> int | None:
+    """Bytes an element of the lists that a kernel works on, from its name; None where that does not say."""
+    found = _ITEM.search(name)
+    if found is None:
+        return None
+    return int(found["bytes"]) if found["bytes"] else _SIZES.get(found["type"])
+
+
+def joins(detail: OpDetail, item: int) -> Cost | None:
+    """`cat(tensors, dim)` and `stack`: all of them are read, and written once."""
+    moved = _list_bytes(detail, 0, item)
+    return None if moved is None else moving((moved,), (moved,))
+
+
+def foreach(detail: OpDetail, item: int) -> Cost | None:
+    """`_foreach_add(tensors, others, …)`: every list is read, one like the first is written."""
+    reads = _all_lists(detail, item)
+    return moving(reads, (reads[0],)) if reads else None
+
+
+def foreach_copy(detail: OpDetail, item: int) -> Cost | None:
+    """`_foreach_copy_(to, from)`."""
+    reads = _all_lists(detail, item)
+    return moving(reads[1:2], reads[:1]) if len(reads) == 2 else None
+
+
+def foreach_zero(detail: OpDetail, item: int) -> Cost | None:
+    reads = _all_lists(detail, item)
+    return moving((), reads[:1]) if reads else None
+
+
+def foreach_norm(detail: OpDetail, item: int) -> Cost | None:
+    """`_foreach_norm(tensors, …)`: the output is one number a tensor."""
+    reads = _all_lists(detail, item)
+    return moving(reads[:1]) if reads else None
+
+
+def fused_adam(detail: OpDetail, item: int) -> Cost | None:
+    """`_fused_adam_(params, grads, averages, squares, largest squares, steps, …)`: all but gradients are written."""
+    return _optimizer(detail, item, states=(2, 3, 4))
+
+
+def fused_sgd(detail: OpDetail, item: int) -> Cost | None:
+    """`_fused_sgd_(params, grads, momentum buffers, …)`."""
+    return _optimizer(detail, item, states=(2,))
+
+
+def fused_adagrad(detail: OpDetail, item: int) -> Cost | None:
+    """`_fused_adagrad_(params, grads, sums, steps, …)`."""
+    return _optimizer(detail, item, states=(2,))
+
+
+def list_elements(detail: OpDetail) -> int:
+    """The elements of the first list."""
+    return sum(math.prod(s) for s in tensor_list(detail, 0))
+
+
+def _optimizer(detail: OpDetail, item: int, states: tuple[int, ...]) -> Cost | None:
+    params, grads = _list_bytes(detail, 0, item), _list_bytes(detail, 1, item)
+    if params is None or grads is None:
+        return None
+    kept = [size for i in states if (size := _list_bytes(detail, i, item)) is not None]
+    return moving((params, grads, *kept), (params, *kept))
+
+
+def _all_lists(detail: OpDetail, item: int) -> tuple[int, ...]:
+    sizes = (_list_bytes(detail, i, item) for i in range(len(detail.lists)))
+    return tuple(size for size in sizes if size is not None)
+
+
+def _list_bytes(detail: OpDetail, index: int, item: int) -> int | None:
+    shapes = tensor_list(detail, index)
+    return sum(math.prod(s) for s in shapes) * item if shapes else None

@@ -1,0 +1,105 @@
+"""How the kernels of a region would be classed if their counts or the measured peaks were somewhat wrong."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from analyzer.core.budget import Part
+from analyzer.derive.roofline import LATENCY_SHARE, SHORT_KERNEL_NS
+
+CLASSES: Final = (Part.COMPUTE, Part.MEMORY, Part.LATENCY, Part.UNKNOWN_KERNELS)
+
+ARITHMETIC_ERROR: Final = 0.15
+"""One standard deviation of a kernel's arithmetic time, as a share: operations are counted exactly, but a peak measured
+on one shape is 10 to 20 % off for another (GEMMs that fill an H200 reach 0.6 to 0.9 of it)."""
+
+ROUGH_ERROR: Final = 1.0
+"""The same where instructions are counted by kind (costs.instructions): good to a factor of two."""
+
+TRAFFIC_ERROR: Final = 0.15
+"""The same of its memory time: compulsory traffic, which caches lower and re-reading raises. Issue 3 aims at 15 % for
+three quarters of the kernels; errors of single ones average out, and what all share is taken to be no larger."""
+
+MOST_KERNELS: Final = 128
+"""Where there are more, as many stand for all, each for an equal part of their time: 400 draws then take 2 ms."""
+
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True)
+class KernelPoint:
+    """One kernel: its class, its time, and what arithmetic and traffic alone would take (None where unknown).
+
+    `is_rough`: its instructions were counted by kind, to a factor of two. `is_over`: it computed faster than the
+    measured peak allows, so that the peak is wrong, or the count.
+    """
+
+    part: Part
+    ns: int
+    compute_ns: float | None
+    memory_ns: float | None
+    is_rough: bool = False
+    is_over: bool = False
+
+
+def perturbed_classes(kernels: Sequence[KernelPoint], arithmetic: Floats, traffic: Floats) -> Floats:
+    """Nanoseconds by draw and class (CLASSES), for errors of so many standard deviations in each draw.
+
+    An error hits all kernels of a draw alike, as a wrong peak or a wrong way of counting would; it is the worst case.
+    Kernels without times keep their class.
+    """
+    rows = np.asarray(
+        [
+            (
+                CLASSES.index(k.part),
+                k.ns,
+                k.compute_ns or 0.0,
+                k.memory_ns or 0.0,
+                ROUGH_ERROR if k.is_rough else ARITHMETIC_ERROR,
+            )
+            for k in kernels
+        ],
+        dtype=np.float64,
+    ).reshape(-1, 5)
+    known = np.asarray([k.compute_ns is not None and k.memory_ns is not None for k in kernels], dtype=np.bool_)
+    is_movable = known & (rows[:, 0] != CLASSES.index(Part.UNKNOWN_KERNELS)) & (rows[:, 1] > 0)
+    fixed, movable = rows[~is_movable], rows[is_movable]
+    found = np.tile([fixed[fixed[:, 0] == number, 1].sum() for number in range(len(CLASSES))], (arithmetic.size, 1))
+    (code, ns, compute, memory, error), weight_ns = _standing_for(movable)
+    moved = _classes(code, ns, compute * _factor(arithmetic, error), memory * _factor(traffic, TRAFFIC_ERROR))
+    for number in range(len(CLASSES)):
+        found[:, number] += (moved == number) @ weight_ns
+    return found
+
+
+def _standing_for(rows: Floats) -> tuple[Floats, Floats]:
+    """Columns of at most MOST_KERNELS of these kernels, and the time that each stands for."""
+    # Neighbours are alike, and the order does not depend on that of the trace, which equal starts leave open.
+    share = np.maximum(rows[:, 2], rows[:, 3]) / rows[:, 1]
+    order = np.lexsort((rows[:, 4], rows[:, 3], rows[:, 2], rows[:, 1], share, rows[:, 0]))
+    rows = rows[order]
+    if len(rows) <= MOST_KERNELS:
+        return rows.T, rows[:, 1]
+    reach = np.cumsum(rows[:, 1])
+    middles = (np.arange(MOST_KERNELS) + 0.5) * reach[-1] / MOST_KERNELS
+    return rows[np.searchsorted(reach, middles)].T, np.full(MOST_KERNELS, reach[-1] / MOST_KERNELS)
+
+
+def _factor(deviations: Floats, error: Floats | float) -> Floats:
+    factor: Floats = np.exp(deviations[:, None] * np.log1p(error))
+    return factor
+
+
+def _classes(code: Floats, ns: Floats, compute: Floats, memory: Floats) -> Floats:
+    """The classes that `roofline.roof_point` would give, as far as it may change its mind (see there)."""
+    nearer = np.where(compute > memory, CLASSES.index(Part.COMPUTE), CLASSES.index(Part.MEMORY))
+    is_far = np.maximum(compute, memory) < LATENCY_SHARE * ns
+    latency = CLASSES.index(Part.LATENCY)
+    was_long = (ns > SHORT_KERNEL_NS) & (code != latency)
+    classes: Floats = np.where(is_far & ~was_long, latency, nearer)
+    return classes

@@ -1,0 +1,64 @@
+"""What the host is doing in a row of the trace, by its name and kind. One ordered table; the first match wins."""
+
+from __future__ import annotations
+
+import re
+from typing import Final
+
+import numpy as np
+
+from analyzer.core.budget import HostKind
+from analyzer.core.trace import RANGE_PREFIX, EventKind, IntColumn, Trace
+from analyzer.derive.host_work import INDUCTOR_KERNEL
+
+KINDS: Final = tuple(HostKind)
+"""A code is an index into these."""
+
+WAITS: Final = len(KINDS)
+"""The code of a row in which the host waits for the device: no kind of work."""
+
+UNSEEN: Final = -1
+"""The code of a row that says nothing of its own: what is around it holds. Private to `derive`."""
+
+GUARDS_ROW: Final = "TorchDynamo Cache Lookup"
+
+_OPS: Final = (EventKind.CPU_OP, EventKind.RANGE)
+_ANY: Final = (*_OPS, EventKind.RUNTIME)
+
+TABLE: Final[tuple[tuple[str, tuple[EventKind, ...], HostKind], ...]] = (
+    (GUARDS_ROW, _OPS, HostKind.GUARDS),
+    # `Torch-Compiled Region` holds the lot: what is its own runs before the graph (pregraph) or after it.
+    (r"Pregraph bytecode|Torch-Compiled Region: .*", _OPS, HostKind.BYTECODE),
+    (r"AOTDispatcher Runtime Wrapper Prologue", _OPS, HostKind.PROLOGUE),
+    (rf"## Call CompiledFxGraph .*|CompiledFunction(?:Backward)?|{RANGE_PREFIX}\w+\.\w+", _OPS, HostKind.WRAPPER),
+    (INDUCTOR_KERNEL.pattern, _OPS, HostKind.WRAPPER),
+    (r"aten::(?:empty|empty_like|empty_strided|new_empty|new_empty_strided|resize)_?", _OPS, HostKind.ALLOCATOR),
+    (r"(?:cuda|hip)(?:Ext)?(?:Malloc|Free|HostAlloc|HostFree)\w*", _ANY, HostKind.ALLOCATOR),
+    (r"cuMem(?:Alloc|Free|Create|Map|Unmap|Release|SetAccess|Address)\w*", _ANY, HostKind.ALLOCATOR),
+    (r".*", (EventKind.CPU_OP,), HostKind.OPERATORS),
+    (r".*", (EventKind.LAUNCH,), HostKind.LAUNCH),
+)
+"""Other runtime calls (an attribute, an event) count to the operator that makes them; ranges of the user to nobody."""
+
+_COMPILED: Final = tuple((re.compile(name, re.DOTALL), kinds, KINDS.index(kind)) for name, kinds, kind in TABLE)
+
+OWN_COST: Final = re.compile(r"Activity Buffer Request|Buffer Flush|Instrumentation Overhead|Resource")
+"""The profiler's rows of itself (kineto, category `overhead`): without it, the host would not spend that time."""
+
+
+def code_of(name: str, kind: EventKind) -> int:
+    """The index in KINDS, WAITS, or UNSEEN."""
+    if kind is EventKind.SYNC:
+        return WAITS
+    return next((code for pattern, kinds, code in _COMPILED if kind in kinds and pattern.fullmatch(name)), UNSEEN)
+
+
+def host_codes(trace: Trace) -> IntColumn:
+    """The code of every row of the trace; UNSEEN for those of the device."""
+    pairs = trace.kind * (len(trace.names) + 1) + trace.name_id
+    found, where = np.unique(pairs, return_inverse=True)
+    codes = [
+        code_of(trace.names[pair % (len(trace.names) + 1)], EventKind(pair // (len(trace.names) + 1)))
+        for pair in found.tolist()
+    ]
+    return np.asarray(codes, dtype=np.int64)[where] if codes else np.empty(0, dtype=np.int64)

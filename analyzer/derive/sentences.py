@@ -1,0 +1,80 @@
+"""The sentences of a verdict's evidence: what each part of a region's budget is, with its numbers."""
+
+from __future__ import annotations
+
+from typing import Final, assert_never
+
+from analyzer.core.budget import Budget, HostPart, Part
+from analyzer.core.quantities import count, duration, share
+from analyzer.derive.budget import RegionBudget
+
+WORTH_SHARE: Final = 0.01
+"""Parts under this share of a region are neither evidence nor a saving: its clean time repeats to about 1 %."""
+
+WORTH_OF_STARVED: Final = 0.05
+"""Kinds of host work under this share of the starved time are summed: the shares are rough."""
+
+
+def by_size(budget: Budget) -> list[Part]:
+    """The parts that have time, largest first; of two equals the one that is named first in `Part`."""
+    return sorted((part for part in Part if budget.ns(part)), key=lambda part: -budget.ns(part))
+
+
+def worth_saying(budget: Budget) -> list[Part]:
+    """The parts that are more than noise, largest first."""
+    return [part for part in by_size(budget) if budget.share(part) >= WORTH_SHARE]
+
+
+def sentences(region: RegionBudget, budget: Budget, part: Part) -> tuple[str, ...]:
+    """What this part is; where it is the starved one, also what the host did meanwhile, if that is known."""
+    told = (sentence(region, budget, part),)
+    return (*told, host_sentence(budget.starved)) if part is Part.STARVED and budget.starved else told
+
+
+def sentence(region: RegionBudget, budget: Budget, part: Part) -> str:
+    amount = f"{duration(budget.ns(part))} of {duration(budget.elapsed_ns)} ({share(budget.share(part))})"
+    match part:
+        case Part.STARVED if region.is_host:
+            return f"{amount} goes to the framework: Python, dispatcher and wrapper"
+        case Part.STARVED:
+            launched = f", busy {duration(region.busy_ns)} in {count(region.kernels_per_step)} kernels"
+            return f"the device is idle for {amount}{launched}"
+        case Part.COMPUTE:
+            return f"{amount} is in kernels nearer to the arithmetic peak{_floor(region, part, 'traffic')}"
+        case Part.MEMORY:
+            return f"{amount} is in kernels nearer to the memory bandwidth{_floor(region, part, 'arithmetic')}"
+        case Part.LATENCY:
+            return f"{amount} is in kernels too small for either roof{_gaps(region)}{_floor(region, part, 'work')}"
+        case Part.UNKNOWN_KERNELS:
+            return f"{amount} is in kernels that no roof can be named for"
+        case Part.COPIES:
+            return f"{amount} is copies and memsets with no kernel beside them"
+        case Part.SYNC:
+            return f"{amount} the device is idle because the host waits for it, or waited and has to start anew"
+        case Part.OTHER:
+            return f"{amount} is not explained"
+        case _:
+            assert_never(part)
+
+
+def host_sentence(starved: tuple[HostPart, ...]) -> str:
+    """`of it 31 % launch calls, 22 % guards, …`: the shares come from the profiled pass."""
+    whole = sum(part.ns for part in starved)
+    ordered = sorted(starved, key=lambda part: -part.ns)
+    named = [part for part in ordered if part.ns >= WORTH_OF_STARVED * whole]
+    texts = [f"{share(part.ns / whole)} {part.kind.value}" for part in named]
+    rest = whole - sum(part.ns for part in named)
+    return (
+        f"of it {', '.join([*texts, f'{share(rest / whole)} else'] if rest else texts)} (scaled from the profiled pass)"
+    )
+
+
+def _gaps(region: RegionBudget) -> str:
+    if not region.queued_ns or region.budget is None or region.queued_ns < WORTH_SHARE * region.budget.elapsed_ns:
+        return ""
+    return f", {duration(region.queued_ns)} of it in the gaps between them"
+
+
+def _floor(region: RegionBudget, part: Part, of: str) -> str:
+    floor = next((f for f in region.floors if f.part is part), None)
+    return f"; their {of} alone would take {duration(floor.ns)} at the measured peaks" if floor is not None else ""

@@ -1,0 +1,79 @@
+"""Every step makes and copies a tensor on the host.
+
+What it finds
+    Lines that build a tensor on the CPU out of Python values and then copy it
+    to the device: torch.tensor(values, device=...), torch.arange(n).to(device).
+
+Why it costs
+    Each one is a copy from pageable memory. The host waits for it, and with it
+    for all that was queued on the stream before. A graph that holds such a
+    copy is refused by CUDA graphs, or split at it.
+
+How it is measured
+    From the operators of one eager step: copies off the CPU whose source was
+    made in that step out of no other tensor. The cost is the copies and waits
+    in the budget of the graph at that line: the most it can be, and unknown
+    where the line lies in no measured graph, or shares one with another.
+
+What to do
+    Make it once and keep it: self.register_buffer(name, tensor). Or create it
+    where it is used: torch.full, torch.arange, x.new_full, with device=.
+
+When it is wrong
+    When its values differ in every step and come from the host: then pin them
+    and copy with non_blocking=True. Index lists (x[[0, 2]]) are copied too,
+    but below the operators that can be seen. The batches of a DataLoader are
+    not meant.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from analyzer.core.budget import Part
+from analyzer.core.finding import Finding
+from analyzer.core.ops import OpCall
+from analyzer.rules.facts import Facts
+from analyzer.rules.op_evidence import by_line, cost_of_parts, ops_of, times, unless_cut
+from analyzer.rules.rule import Rule
+
+_ID: Final = "host_constant"
+_REMEDY: Final = (
+    'keep it: self.register_buffer("name", tensor); or create it on the device: torch.full(..., device=x.device)'
+)
+
+_COPIES: Final = ("aten::_to_copy", "aten::copy_")
+_NEW_TENSOR: Final = "aten::lift_fresh"
+"""Marks the result of torch.tensor and torch.as_tensor; on a device, the copy lies inside them, before any mode."""
+
+
+def judge(facts: Facts) -> tuple[Finding, ...]:
+    ops = ops_of(facts)
+    lines = by_line(call for call in ops.calls if not call.is_backward and _comes_from_host(call))
+    findings = tuple(
+        Finding(
+            rule=_ID,
+            message=f"{_tensors(times(calls))} made on the host and copied to the device in every step",
+            where=where,
+            ns_per_step=cost_of_parts(facts, where, lines, (Part.COPIES, Part.SYNC)),
+            remedy=_REMEDY,
+            count=times(calls),
+        )
+        for where, calls in lines.items()
+    )
+    return unless_cut(ops, findings)
+
+
+def _comes_from_host(call: OpCall) -> bool:
+    if not call.outputs or call.outputs[0].device == "cpu":
+        return False
+    if call.op == _NEW_TENSOR:
+        return True
+    return call.op in _COPIES and bool(call.inputs) and call.inputs[-1].is_host_made
+
+
+def _tensors(number: int) -> str:
+    return "a tensor is" if number == 1 else f"{number} tensors are"
+
+
+RULE: Final = Rule(id=_ID, doc=__doc__ or "", judge=judge)

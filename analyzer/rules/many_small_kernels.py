@@ -1,0 +1,108 @@
+"""Many tiny kernels, launched one by one.
+
+What it finds
+    Graphs and eager gaps of at least 20 kernels of which half or more are
+    about as short as a kernel that does nothing, each launched by a call of
+    its own.
+
+Why it costs
+    Launching a kernel takes the host several microseconds, however small its
+    work is. With kernels shorter than that the device waits for the host; and
+    each of them spends more time on starting and ending than on its work.
+
+How it is measured
+    Kernels are counted and measured in the profiled pass; how long an empty
+    one takes was measured on this device. The cost is the starved and the
+    latency part of the region's budget: what one kernel in place of all would
+    save at most. Unknown where the region has no budget.
+
+What to do
+    Launch them together: torch.compile(model, mode="reduce-overhead") replays
+    a graph as one CUDA graph. Or give each more work: a larger batch, foreach
+    or batched operators in place of a Python loop over small tensors.
+
+When it is wrong
+    Work that comes one token or one sample at a time is small by nature; then
+    CUDA graphs are what is left.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from analyzer.core import quantities
+from analyzer.core.activity import Activity, KernelSizes
+from analyzer.core.budget import Budget, Part
+from analyzer.core.finding import Finding
+from analyzer.core.graphs import GapKey, Region
+from analyzer.rules.facts import Facts
+from analyzer.rules.places import activity_of, region_place, region_text
+from analyzer.rules.rule import MissingData, Rule
+
+_ID: Final = "many_small_kernels"
+_GRAPH: Final = (
+    'torch.compile(model, mode="reduce-overhead") launches them as one CUDA graph; a larger batch fills them'
+)
+_GAP: Final = "bring this code into a graph, or use foreach and batched operators in place of loops over small tensors"
+
+LEAST_KERNELS: Final = 20
+"""A region and step. A choice: at some 5 µs a launch these take a tenth of a millisecond of the host."""
+
+SMALL_SHARE: Final = 0.5
+"""Of the region's kernels. A choice: most of them."""
+
+HEAVY_SHARE: Final = 0.1
+"""Of the step, for the starved and latency part of the region. A choice: as for eager gaps."""
+
+
+def judge(facts: Facts) -> tuple[Finding, ...]:
+    activity = activity_of(facts)
+    if activity.is_host:
+        return ()
+    if activity.small_kernel_ns is None:
+        raise MissingData("how long an empty kernel takes on this device was not measured: run analyze doctor there")
+    found = [
+        (sizes, _lost_ns(facts, sizes.region))
+        for sizes in activity.kernels
+        if _has_many(sizes) and _is_heavy(facts, sizes)
+    ]
+    return tuple(
+        Finding(
+            rule=_ID,
+            message=_message(activity, sizes),
+            where=region_place(facts.capture, sizes.region),
+            ns_per_step=lost_ns,
+            remedy=_GAP if isinstance(sizes.region, GapKey) else _GRAPH,
+            count=max(1, round(sizes.small_count or 0.0)),
+        )
+        for sizes, lost_ns in found
+    )
+
+
+def _has_many(sizes: KernelSizes) -> bool:
+    small = sizes.small_count
+    if small is None or sizes.count < LEAST_KERNELS:
+        return False
+    return small >= SMALL_SHARE * sizes.count and sizes.launches >= SMALL_SHARE * sizes.count
+
+
+def _is_heavy(facts: Facts, sizes: KernelSizes) -> bool:
+    """Whether much is lost in the region; also where that is not known."""
+    lost_ns = _lost_ns(facts, sizes.region)
+    return lost_ns is None or not facts.step_ns or lost_ns >= HEAVY_SHARE * facts.step_ns
+
+
+def _lost_ns(facts: Facts, region: Region) -> int | None:
+    budget: Budget | None = next((fact.budget for fact in facts.regions or () if fact.region == region), None)
+    return budget.ns(Part.STARVED) + budget.ns(Part.LATENCY) if budget is not None else None
+
+
+def _message(activity: Activity, sizes: KernelSizes) -> str:
+    few, all_kernels = quantities.count(sizes.small_count), quantities.count(sizes.count)
+    return (
+        f"{few} of {all_kernels} kernels a step {region_text(sizes.region)} take no longer than "
+        f"{quantities.duration(activity.small_kernel_ns)}, three times an empty one; each is launched alone"
+    )
+
+
+RULE: Final = Rule(id=_ID, doc=__doc__ or "", judge=judge)

@@ -1,0 +1,79 @@
+"""What the rules on the log of operators ask of the facts, and what they may say of its cost."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable
+
+from analyzer.core.budget import Part
+from analyzer.core.finding import Finding
+from analyzer.core.graphs import SourceLine
+from analyzer.core.ops import OpCall, OpLog
+from analyzer.rules.facts import Facts, RegionFacts
+from analyzer.rules.rule import MissingData
+
+
+def ops_of(facts: Facts) -> OpLog:
+    if facts.ops is None:
+        raise MissingData("the operators of a step were not logged: run analyze on the model itself")
+    return facts.ops
+
+
+def unless_cut(ops: OpLog, findings: tuple[Finding, ...]) -> tuple[Finding, ...]:
+    """The findings; raises MissingData where there are none and the log is not whole, for then one may be missed."""
+    if not findings and not ops.is_complete:
+        raise MissingData("the log of operators is not complete: it was cut, or an operator could not be read")
+    return findings
+
+
+def by_line(calls: Iterable[OpCall]) -> dict[SourceLine | None, list[OpCall]]:
+    """The calls of each line, in the order in which the lines first ran."""
+    grouped: dict[SourceLine | None, list[OpCall]] = {}
+    for call in sorted(calls, key=lambda call: call.first):
+        grouped.setdefault(call.where, []).append(call)
+    return grouped
+
+
+def times(calls: Iterable[OpCall]) -> int:
+    """How often these were called in a step."""
+    return sum(call.count for call in calls)
+
+
+def graphs_at(facts: Facts, where: SourceLine | None) -> tuple[RegionFacts, ...]:
+    """The measured graphs that cover this line."""
+    if where is None or facts.capture is None:
+        return ()
+    here = [g.key for g in facts.capture.graphs if any((s.file, s.line) == (where.file, where.line) for s in g.source)]
+    return tuple(fact for fact in facts.regions if fact.region in here)
+
+
+def cost_of_parts(
+    facts: Facts, where: SourceLine | None, others: Collection[SourceLine | None], parts: tuple[Part, ...]
+) -> int | None:
+    """What these parts of the graphs at a line take, which is the most that the line can cost.
+
+    None where no graph with a budget covers the line, or where one of them covers another line of the same finding
+    too: the parts then belong to both.
+    """
+    graphs = graphs_at(facts, where)
+    if not graphs or any(fact.budget is None for fact in graphs):
+        return None
+    theirs = {fact.region for other in others if other != where for fact in graphs_at(facts, other)}
+    if any(fact.region in theirs for fact in graphs):
+        return None
+    total = sum(fact.budget.ns(part) for fact in graphs if fact.budget is not None for part in parts)
+    return total if facts.step_ns is None else min(total, facts.step_ns)
+
+
+def traffic_ns(facts: Facts, moved_bytes: int, smallest_tensor: int) -> int | None:
+    """Time that moving these bytes takes at the measured memory bandwidth.
+
+    None where the bandwidth or the size of the last cache is not known, or a tensor fits into it: it may then never
+    reach the memory.
+    """
+    device = facts.device
+    if device is None or device.memory_bytes_per_s is None or device.l2_bytes is None:
+        return None
+    if smallest_tensor <= device.l2_bytes:
+        return None
+    moved_ns = round(moved_bytes / device.memory_bytes_per_s * 1e9)
+    return moved_ns if facts.step_ns is None else min(moved_ns, facts.step_ns)

@@ -1,0 +1,92 @@
+"""What rules about the profiled step ask first: its activity, what of it may be claimed, and the user's line."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from analyzer.core.activity import Activity
+from analyzer.core.graphs import Capture, GapKey, GraphKey, Region, SourceLine
+from analyzer.core.ops import OpCall, OpLog
+from analyzer.rules.facts import Facts
+from analyzer.rules.rule import MissingData
+
+NOTED_SHARE: Final = 0.01
+"""Of a step. What costs less drowns in the per cent or so by which a step repeats (design, measuring)."""
+
+_COPYING: Final = ("aten::_to_copy", "aten::copy_")
+_HOST: Final = "cpu"
+
+
+def activity_of(facts: Facts) -> Activity:
+    found = facts.activity
+    if found is None:
+        raise MissingData("no profiled pass: run analyze on the model itself, or on a trace with its steps marked")
+    if found.missing is not None:
+        raise MissingData(found.missing)
+    return found
+
+
+def claimed_ns(activity: Activity, ns: int | None) -> int | None:
+    """A host cost as far as it may be claimed: None without a clean pass, or with too little of the work linked."""
+    return ns if activity.is_scaled and activity.is_linked else None
+
+
+def share_of_step(activity: Activity, ns: int) -> float:
+    return min(1.0, ns / activity.step_ns) if activity.step_ns else 0.0
+
+
+def place_of(facts: Facts, region: Region, ops: tuple[str, ...] = ()) -> SourceLine | None:
+    """The user's line of an operator, where the eager step shows exactly one that it can be; else the region's."""
+    line = _line_of(facts.ops, ops) if facts.ops is not None else None
+    return line if line is not None else region_place(facts.capture, region)
+
+
+def region_place(capture: Capture | None, region: Region) -> SourceLine | None:
+    """A graph's first line. For a gap, where the graph before it ended, else the first line of the graph after it."""
+    if isinstance(region, GraphKey):
+        return _starts_at(capture, region)
+    before = _ended_at(capture, region.after)
+    return before if before is not None else _starts_at(capture, region.before)
+
+
+def region_text(region: Region) -> str:
+    """`in a graph`, `before the first graph`, … for the end of a sentence."""
+    match region:
+        case GraphKey():
+            return "in a graph"
+        case GapKey(None, None):
+            return "in the step, which runs without a graph"
+        case GapKey(None, _):
+            return "before the first graph"
+        case GapKey(_, None):
+            return "after the last graph"
+        case _:
+            return "between two graphs"
+
+
+def _line_of(log: OpLog, ops: tuple[str, ...]) -> SourceLine | None:
+    if not log.is_complete:
+        return None
+    # Composite operators (`aten::item`, `aten::to`) are no calls of their own in the log: the outermost one that is.
+    for op in ops:
+        calls = [call for call in log.named(op) if op not in _COPYING or _crosses(call)]
+        if calls:
+            places = {call.where for call in calls}
+            return places.pop() if len(places) == 1 else None
+    return None
+
+
+def _crosses(call: OpCall) -> bool:
+    """Whether a copy is between the host and another device."""
+    devices = {tensor.device for tensor in (*call.inputs, *call.outputs)}
+    return _HOST in devices and len(devices) > 1
+
+
+def _ended_at(capture: Capture | None, key: GraphKey | None) -> SourceLine | None:
+    graphs = capture.graphs if capture is not None else ()
+    return next((graph.ended_by.where for graph in graphs if graph.key == key and graph.ended_by is not None), None)
+
+
+def _starts_at(capture: Capture | None, key: GraphKey | None) -> SourceLine | None:
+    graphs = capture.graphs if capture is not None else ()
+    return next((graph.where for graph in graphs if graph.key == key), None)

@@ -1,0 +1,105 @@
+"""Runs the command over a folder of cases, as a user would, and keeps what it printed."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterable
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any, Final
+
+from benchmarks.verdicts.case_header import CaseHeader, read_header
+from benchmarks.verdicts.case_report import CaseRecording, CaseRun, trimmed
+from benchmarks.verdicts.processes import own_path
+from benchmarks.verdicts.stopwatch import Stopwatch
+from benchmarks.verdicts.store import today, write
+
+ROOT: Final = Path(__file__).resolve().parents[2]
+FILE: Final = "cases.json.gz"
+CASE_LIMIT_S: Final = 300.0
+"""One case at most: the slowest compile seen takes 60 s on two cores, and is captured twice in training."""
+
+_CODE: Final = "import sys; from analyzer.cli import main; sys.exit(main())"
+_ERROR_CHARACTERS: Final = 800
+
+
+def record_cases(folder: Path, out: Path, device: str, jobs: int, watch: Stopwatch, only: tuple[str, ...]) -> Path:
+    """Record every case of `folder` that shows on `device`; what was recorded is written after each of them."""
+    paths = [p for p in sorted(folder.glob("*.py")) if not only or any(p.stem.startswith(o) for o in only)]
+    headers = [(p, read_header(p)) for p in paths]
+    wanted = [(p, h) for p, h in headers if h.runs_on(device) and not h.needs_ranks]
+    notes = tuple(f"{h.id}: needs several ranks" for _, h in headers if h.needs_ranks)
+    watch.say(f"{len(wanted)} of {len(paths)} cases show on {device}")
+    runs: list[CaseRun] = []
+    with ThreadPoolExecutor(max_workers=max(1, jobs)) as pool:
+        for run in pool.map(lambda case: _run(case[0], case[1], device, watch), wanted):
+            runs.append(run)
+            watch.say(f"{run.case}: exit {run.exit_code}, {run.wall_s:.1f} s{_headline(run)}")
+            write(CaseRecording(device, today(), _sorted(runs), notes), out / FILE)
+    return out / FILE
+
+
+def _sorted(runs: Iterable[CaseRun]) -> tuple[CaseRun, ...]:
+    return tuple(sorted(runs, key=lambda run: run.case))
+
+
+def _headline(run: CaseRun) -> str:
+    return f", {run.report['headline'][:110]}" if run.report else f", {(run.error or '')[-160:]}"
+
+
+def _run(path: Path, header: CaseHeader, device: str, watch: Stopwatch) -> CaseRun:
+    mode = "training" if header.is_training else "inference"
+    if watch.is_over:
+        return CaseRun(header.id, mode, -1, 0.0, error="the budget was spent before it")
+    start = time.monotonic()
+    with tempfile.TemporaryDirectory() as run_folder:
+        command = [sys.executable, "-c", _CODE, str(path), *tried(header, device), "--format", "json", "-q"]
+        command += ["--mode", mode, "--device", device, "--out", run_folder]
+        limit_s = min(CASE_LIMIT_S, watch.left_s + 1.0)
+        try:
+            done = subprocess.run(
+                command,
+                cwd=ROOT,
+                env={**os.environ, "PYTHONPATH": own_path()},
+                capture_output=True,
+                text=True,
+                errors="replace",
+                timeout=limit_s,
+            )
+        except subprocess.TimeoutExpired:
+            return CaseRun(header.id, mode, -1, time.monotonic() - start, error=f"stopped after {limit_s:.0f} s")
+    report = _report(done.stdout)
+    return CaseRun(
+        case=header.id,
+        mode=mode,
+        exit_code=done.returncode,
+        wall_s=round(time.monotonic() - start, 1),
+        step_ns=_median(report),
+        report=trimmed(report) if report is not None else None,
+        error=None if report is not None else done.stderr[-_ERROR_CHARACTERS:],
+    )
+
+
+def tried(header: CaseHeader, device: str) -> tuple[str, ...]:
+    """Nothing is optimised, but for a case about CUDA graphs: torch speaks of them only when it makes them."""
+    if device == "cuda" and any(tag.startswith("cudagraph") for tag in header.tags):
+        return ("--candidates", "cuda_graphs")
+    return ("--no-optimize",)
+
+
+def _report(text: str) -> dict[str, Any] | None:
+    try:
+        value = json.loads(text)
+    except ValueError:
+        return None
+    return value if isinstance(value, dict) and "headline" in value else None
+
+
+def _median(report: dict[str, Any] | None) -> int | None:
+    samples = (report or {}).get("step_ns")
+    return sorted(samples["ns"])[len(samples["ns"]) // 2] if samples else None

@@ -1,0 +1,103 @@
+"""What Inductor tells of each kernel: only what it touches, only what others read, and the same from a warm cache."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, ClassVar
+
+import pytest
+import torch
+import torch.nn.functional as F
+
+from analyzer.core.graphs import KernelFacts
+from collectors import torch_compat
+
+
+@pytest.fixture(autouse=True)
+def nothing_compiled() -> Iterator[None]:
+    torch_compat.reset()
+    yield
+    torch_compat.reset()
+
+
+def facts(
+    function: Callable[..., Any], *args: Any, dynamic: bool = False, caches: bool = False
+) -> tuple[KernelFacts, ...]:
+    found: list[KernelFacts] = []
+
+    def backend(gm: torch.fx.GraphModule, inputs: Sequence[Any]) -> Callable[..., Any]:
+        def inner(aot: torch.fx.GraphModule, aot_inputs: Sequence[Any], **kwargs: Any) -> Any:
+            # Headers compiled ahead pay off with the tenth kernel of a cache folder.
+            patches = {"fx_graph_cache": caches, "cpp_cache_precompile_headers": False}
+            output_code = torch_compat.compile_inner(aot, aot_inputs, patches, kwargs)
+            found.extend(torch_compat.kernel_facts(output_code))
+            return output_code
+
+        return torch_compat.compile_graph(gm, inputs, patches={}, inner=inner)
+
+    with torch.no_grad():
+        torch.compile(function, backend=backend, dynamic=dynamic)(*args)
+    return tuple(found)
+
+
+def ran(kernel: KernelFacts, op: str) -> int:
+    return sum(told.count for told in kernel.ops or () if told.op == op)
+
+
+def test_a_fused_kernel_touches_rows_of_a_table_and_a_cached_graph_tells_the_same() -> None:
+    # A number of this run's own: no cache has this graph before. A cache folder of its own would take 20 s to fill.
+    own = uuid.uuid4().int % 1_000_003 / 7
+    table, weight = torch.randn(5000, 64), torch.randn(64)
+
+    def run(ids: torch.Tensor, table: torch.Tensor, weight: torch.Tensor) -> torch.Tensor:
+        return F.layer_norm(F.embedding(ids, table) * own, (64,), weight)
+
+    ids = torch.randint(0, 5000, (4, 32))
+    (kernel,) = facts(run, ids, table, weight, caches=True)
+    assert sorted(kernel.reads) == sorted((128 * 8, 128 * 64 * 4, 64 * 4))
+    assert kernel.writes == (128 * 64 * 4,)
+    assert kernel.bytes == sum(kernel.reads) + sum(kernel.writes)
+    assert (kernel.flops, kernel.dtype) == (0, None)
+    assert ran(kernel, "rsqrt") in (128, 128 * 64)
+    torch_compat.reset()
+    before = torch._dynamo.utils.counters["inductor"]["fxgraph_cache_hit"]
+    assert facts(run, ids, table, weight, caches=True) == (kernel,)
+    assert torch._dynamo.utils.counters["inductor"]["fxgraph_cache_hit"] == before + 1
+    assert not [name for name in torch._dynamo.utils.counters["inductor"] if "graphbound" in name]
+
+
+def test_what_a_kernel_hands_to_itself_is_not_moved_and_what_it_changes_is_moved_twice() -> None:
+    def run(x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
+        x.add_(y)
+        return x.exp()
+
+    (kernel,) = facts(run, torch.randn(64, 32), torch.randn(64, 32))
+    assert sorted(kernel.reads) == [64 * 32 * 4] * 2
+    assert sorted(kernel.writes) == [64 * 32 * 4] * 2
+    assert ran(kernel, "exp") == 64 * 32
+
+
+def test_a_strided_input_costs_its_sectors_and_a_broadcast_one_a_single_reading() -> None:
+    (strided,) = facts(lambda x: x[:, ::16] + 1, torch.randn(64, 256))
+    assert strided.reads == (64 * 16 * 32,)
+    (broadcast,) = facts(lambda x, row: x + row, torch.randn(64, 32), torch.randn(32))
+    assert sorted(broadcast.reads) == [32 * 4, 64 * 32 * 4]
+
+
+def test_sizes_that_are_not_known_give_no_facts() -> None:
+    assert facts(lambda x: x.sin() + 1, torch.randn(17, 5), dynamic=True) == ()
+
+
+def test_two_kernels_of_one_name_say_nothing() -> None:
+    class Output:
+        counter_deltas: ClassVar = {
+            f'{torch_compat._NOTE}{{"name": "a", "bytes": 1}}': 1,
+            f'{torch_compat._NOTE}{{"name": "a", "bytes": 2}}': 1,
+            f'{torch_compat._NOTE}{{"name": "b", "bytes": 3}}': 1,
+            f"{torch_compat._NOTE}of a later version": 1,
+            "pattern_matcher_count": 4,
+        }
+
+    assert torch_compat.kernel_facts(Output()) == (KernelFacts("b", 3),)
+    assert torch_compat.kernel_facts(object()) == ()

@@ -1,0 +1,70 @@
+"""Kernels near a border of their class change it within the errors of counting; others do not."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from analyzer.core.budget import Part
+from analyzer.derive.doubt import CLASSES, MOST_KERNELS, KernelPoint, perturbed_classes
+
+NONE = np.zeros(1)
+
+
+def _ns(kernels: list[KernelPoint], arithmetic: float = 0.0, traffic: float = 0.0) -> dict[Part, int]:
+    found = perturbed_classes(kernels, np.asarray([arithmetic]), np.asarray([traffic]))[0]
+    return {part: round(ns) for part, ns in zip(CLASSES, found.tolist(), strict=True) if ns > 0.5}
+
+
+def test_without_an_error_every_kernel_keeps_its_class() -> None:
+    kernels = [
+        KernelPoint(Part.COMPUTE, 100_000, 80_000.0, 20_000.0),
+        KernelPoint(Part.MEMORY, 50_000, 1_000.0, 40_000.0),
+        KernelPoint(Part.LATENCY, 3_000, 100.0, 200.0),
+        KernelPoint(Part.UNKNOWN_KERNELS, 7_000, None, None),
+    ]
+    assert _ns(kernels) == {
+        Part.COMPUTE: 100_000,
+        Part.MEMORY: 50_000,
+        Part.LATENCY: 3_000,
+        Part.UNKNOWN_KERNELS: 7_000,
+    }
+
+
+def test_a_kernel_near_both_roofs_goes_with_the_error() -> None:
+    near = [KernelPoint(Part.COMPUTE, 100_000, 80_000.0, 75_000.0)]
+    far = [KernelPoint(Part.COMPUTE, 100_000, 80_000.0, 20_000.0)]
+    assert _ns(near, traffic=1.0) == {Part.MEMORY: 100_000}
+    assert _ns(near, traffic=-1.0) == {Part.COMPUTE: 100_000}
+    assert _ns(far, traffic=3.0) == {Part.COMPUTE: 100_000}
+
+
+def test_a_short_kernel_near_the_border_of_latency_goes_with_the_error() -> None:
+    short = [KernelPoint(Part.MEMORY, 5_000, 0.0, 2_100.0)]
+    assert _ns(short, traffic=-1.0) == {Part.LATENCY: 5_000}
+    assert _ns([KernelPoint(Part.LATENCY, 5_000, 0.0, 1_900.0)], traffic=1.0) == {Part.MEMORY: 5_000}
+    assert _ns([KernelPoint(Part.MEMORY, 50_000, 0.0, 21_000.0)], traffic=-1.0) == {Part.MEMORY: 50_000}
+
+
+def test_what_is_not_known_stays_so() -> None:
+    kernels = [KernelPoint(Part.UNKNOWN_KERNELS, 9_000, 5.0, 5.0), KernelPoint(Part.LATENCY, 1_000, None, None)]
+    assert _ns(kernels, 3.0, 3.0) == {Part.UNKNOWN_KERNELS: 9_000, Part.LATENCY: 1_000}
+
+
+def test_no_kernel_is_no_time() -> None:
+    assert perturbed_classes([], NONE, NONE).tolist() == [[0.0, 0.0, 0.0, 0.0]]
+
+
+def test_many_kernels_are_stood_for_by_some_of_all_kinds() -> None:
+    many = [KernelPoint(Part.MEMORY, 20_000 + i, 0.0, 18_000.0) for i in range(3 * MOST_KERNELS)]
+    many += [KernelPoint(Part.COMPUTE, 20_000 + i, 18_000.0, 0.0) for i in range(MOST_KERNELS)]
+    found = _ns(many)
+    whole = sum(kernel.ns for kernel in many)
+    assert sum(found.values()) == pytest.approx(whole, abs=4)
+    assert found[Part.COMPUTE] / whole == pytest.approx(0.25, abs=0.02)
+
+
+def test_the_order_of_the_kernels_does_not_matter() -> None:
+    many = [KernelPoint(Part.MEMORY, 9_000 + 7 * i % 100, float(i), 4_000.0 + i) for i in range(2 * MOST_KERNELS)]
+    errors = np.asarray([-1.0, 0.5, 2.0])
+    assert np.array_equal(perturbed_classes(many, errors, errors), perturbed_classes(many[::-1], errors, errors))

@@ -1,0 +1,112 @@
+"""What Inductor told of a kernel goes before what its row shows; and what was written shortly before may be cached."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from analyzer.core.graphs import Graph, KernelFacts, OpCount
+from analyzer.derive.attribution import Attribution, attribute
+from analyzer.derive.costs.instructions import instructions_of_ops
+from analyzer.derive.kernel_costs import KernelCosts, from_graphs, generated_name, kernel_costs
+from analyzer.derive.residency import resident_bytes
+from tests.traces import Recording
+from tests.unit.derive.runs import HALF, A
+
+GRAPH = Graph(key=A, compile_ids=(), source=(), op_count=1, ended_by=None)
+TEMPLATE = KernelFacts("triton_tem_fused_mm_1", 3_000, flops=10_000, dtype="bfloat16", reads=(2_000,), writes=(1_000,))
+ADDING = KernelFacts(
+    "triton_poi_fused_add_0", 600, ops=(OpCount("add", 50), OpCount("load", 100), OpCount("store", 50))
+)
+
+
+def _run(*kernels: str) -> Attribution:
+    run = Recording()
+    with run.step():
+        with run.graph(str(A)):
+            for name in kernels:
+                with run.op(name, ((64, 64),), (HALF,)):
+                    run.launch(name, us=5)
+        run.synchronize()
+    return attribute(run.trace())
+
+
+def _costs(attribution: Attribution, *facts: KernelFacts) -> KernelCosts:
+    return from_graphs(kernel_costs(attribution), attribution, (replace(GRAPH, kernels=facts),))
+
+
+def test_what_inductor_told_goes_before_the_arguments_of_the_row() -> None:
+    attribution = _run("triton_poi_fused_add_0", "triton_tem_fused_mm_1", "triton_poi_fused_add_2")
+    shown = kernel_costs(attribution)
+    assert shown.is_known.tolist() == [True, False, True]
+    told = _costs(attribution, ADDING, TEMPLATE)
+    assert told.bytes.tolist() == [600, 3_000, 64 * 64 * 2]
+    assert told.flops.tolist() == [0, 10_000, 0]
+    assert told.dtype == (None, "bfloat16", None)
+    assert told.costs[0] is not None
+    assert told.costs[0].instructions == 50 + 2 * 150
+
+
+def test_facts_of_another_graph_say_nothing() -> None:
+    attribution = _run("triton_tem_fused_mm_1")
+    other = replace(GRAPH, key=replace(A, digest="ffffffffffff"), kernels=(TEMPLATE,))
+    assert not from_graphs(kernel_costs(attribution), attribution, (other,)).is_known.any()
+
+
+@pytest.mark.parametrize(
+    ("row", "name"),
+    [
+        ("triton_red_fused_sum_3", "triton_red_fused_sum_3"),
+        ("cpp_fused_relu_1", "cpp_fused_relu_1"),
+        ("graph_12_cpp_fused_relu_1", "cpp_fused_relu_1"),
+        ("aten::mm", None),
+        ("ampere_sgemm_128x64_tn", None),
+    ],
+)
+def test_a_row_names_its_kernel(row: str, name: str | None) -> None:
+    assert generated_name(row) == name
+
+
+def test_special_functions_run_beside_plain_ones() -> None:
+    assert instructions_of_ops([OpCount("add", 100)]) == 100
+    assert instructions_of_ops([OpCount("exp", 100)]) == 800  # sixteen lanes, beside three plain instructions
+    assert instructions_of_ops([OpCount("exp", 100), OpCount("mul", 300)]) == 800
+    assert instructions_of_ops([OpCount("exp", 100), OpCount("mul", 1_000)]) == 1_400
+    assert instructions_of_ops([OpCount("an_operation_of_a_later_torch", 1)]) is None
+
+
+def _resident(attribution: Attribution, cache_bytes: int | None) -> list[float]:
+    facts = (
+        KernelFacts("triton_poi_fused_add_0", 3_000, reads=(1_000,), writes=(2_000,)),
+        KernelFacts("triton_poi_fused_mul_1", 2_500, reads=(2_000,), writes=(500,)),
+        KernelFacts("triton_poi_fused_sub_2", 9_000, reads=(8_000,), writes=(1_000,)),
+    )
+    return resident_bytes(_costs(attribution, *facts), attribution, cache_bytes).tolist()
+
+
+def test_an_input_written_shortly_before_may_still_be_cached() -> None:
+    consumer = _run("triton_poi_fused_add_0", "triton_poi_fused_mul_1")
+    assert _resident(consumer, 10_000) == [0.0, 2_000.0]
+    assert _resident(consumer, None) == [0.0, 0.0]
+    assert _resident(consumer, 1_500) == [0.0, 0.0]  # the output itself does not fit
+    between = _run("triton_poi_fused_add_0", "triton_poi_fused_sub_2", "triton_poi_fused_mul_1")
+    assert _resident(between, 10_000)[2] == 2_000.0
+    assert _resident(between, 8_000)[2] == 0.0  # pushed out by what came between
+
+
+def test_an_operator_of_several_kernels_has_written_when_the_last_of_them_ran() -> None:
+    run = Recording()
+    with run.step():
+        with run.graph(str(A)):
+            with run.op("aten::mm", ((64, 64), (64, 64)), (HALF, HALF)):
+                run.launch("split k", us=5)
+                run.launch("reduce", us=5)
+            with run.op("aten::relu", ((64, 64),), (HALF,)):
+                run.launch("relu", us=5)
+        run.synchronize()
+    attribution = attribute(run.trace())
+    size = 64 * 64 * 2
+    held = resident_bytes(kernel_costs(attribution), attribution, 1 << 20)
+    assert np.allclose(held, [0.0, 0.0, size])

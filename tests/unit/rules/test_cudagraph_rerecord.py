@@ -1,0 +1,35 @@
+"""cudagraph_rerecord."""
+
+from __future__ import annotations
+
+from analyzer.core.activity import GraphReplays
+from analyzer.rules.cudagraph_rerecord import judge
+from tests.reports import MS, a_key, at
+from tests.rule_facts import an_activity, facts
+
+
+def test_a_capture_in_a_steady_step_is_found_with_its_cost() -> None:
+    replays = GraphReplays(2.0, 1.0, 4 * MS, 3 * MS, a_key(1))
+    (finding,) = judge(facts(activity=an_activity(replays=replays)))
+    assert finding.ns_per_step == 3 * MS
+    assert "recorded again in steady steps, 1 in each: 4.00 ms a step, beside 2 replays" in finding.message
+    assert "cudagraph_skip_dynamic_graphs" in finding.remedy
+    assert finding.where == at("/home/ada/net.py:10")
+
+
+def test_a_capture_in_one_step_of_three_is_not_told_as_one_a_step() -> None:
+    (finding,) = judge(facts(activity=an_activity(replays=GraphReplays(1.0, 1 / 3, MS, MS, None))))
+    assert "steady steps, not in each:" in finding.message
+    assert finding.count == 1
+    assert finding.where is None
+
+
+def test_replays_alone_and_no_cuda_graphs_are_silent() -> None:
+    assert judge(facts(activity=an_activity(replays=GraphReplays(3.0, 0.0, 0, 0)))) == ()
+    assert judge(facts(activity=an_activity(replays=None))) == ()
+
+
+def test_without_a_clean_pass_the_cost_is_unknown() -> None:
+    replays = GraphReplays(2.0, 1.0, 4 * MS, 3 * MS, a_key(1))
+    (finding,) = judge(facts(activity=an_activity(replays=replays, is_scaled=False)))
+    assert finding.ns_per_step is None
