@@ -1,19 +1,20 @@
 """Makes a golden of a run folder that `analyze` wrote on a GPU: the traces, the report and the plan, paths shortened.
 
-    python -m tests.golden.record RUN tests/golden/NAME
+    python -m tests.golden.record RUN tests/golden/NAME [--steps N]
 
 Nothing else is changed: folders of the machine that recorded are cut from file names, so that no golden names one.
-A file of more than 100 KB is refused: record a smaller model.
+With `--steps` only the first N recorded steps are kept: their rows on the host and what these launched. A file of more
+than 100 KB is refused: record a smaller model.
 """
 
 from __future__ import annotations
 
+import argparse
 import gzip
 import json
 import re
-import sys
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 MAX_BYTES: Final = 100_000
 TRACES: Final = ("before.trace.json.gz", "after.trace.json.gz")
@@ -30,7 +31,7 @@ _PREFIXES: Final = (
 _DROPPED_KEYS: Final = ("traceName", "hostname")
 
 
-def main(run: Path, golden: Path) -> None:
+def main(run: Path, golden: Path, steps: int | None = None) -> None:
     """Copy the run folder's files into `golden`, shortened. Raises ValueError where one is too large."""
     golden.mkdir(parents=True, exist_ok=True)
     for name in TRACES:
@@ -38,11 +39,42 @@ def main(run: Path, golden: Path) -> None:
             trace = json.loads(gzip.decompress((run / name).read_bytes()))
             for key in _DROPPED_KEYS:
                 trace.pop(key, None)
+            if steps is not None:
+                trace["traceEvents"] = first_steps(trace["traceEvents"], steps)
             text = shortened(json.dumps(trace, separators=(",", ":")))
             _write(golden / name, gzip.compress(text.encode(), mtime=0))
     for name in TEXTS:
         if (run / name).exists():
             _write(golden / name, shortened((run / name).read_text()).encode())
+
+
+def first_steps(events: list[dict[str, Any]], steps: int) -> list[dict[str, Any]]:
+    """The metadata, the rows of the host inside the first steps, and the rows and arrows of what was launched there."""
+    marks = [e for e in events if e.get("cat") == "user_annotation" and str(e.get("name")).startswith("ProfilerStep#")]
+    kept = sorted(marks, key=lambda mark: float(mark["ts"]))[:steps]
+    start, end = float(kept[0]["ts"]), float(kept[-1]["ts"]) + float(kept[-1]["dur"])
+    inside = [e for e in events if e.get("ph") == "X" and not _is_device(e) and start <= float(e["ts"]) <= end]
+    ours = {id(event) for event in inside}
+    launched = {e["args"]["correlation"] for e in inside if "correlation" in e.get("args", {})}
+    names = {e["name"] for e in inside}
+    return [
+        event
+        for event in events
+        if event.get("ph") == "M"
+        or id(event) in ours
+        or (event.get("ph") in ("s", "f") and event.get("id") in launched)
+        or (_is_device(event) and _is_of(event, launched, names, (start, end)))
+    ]
+
+
+def _is_device(event: dict[str, Any]) -> bool:
+    return event.get("cat") in ("kernel", "gpu_memcpy", "gpu_memset", "gpu_user_annotation")
+
+
+def _is_of(event: dict[str, Any], launched: set[Any], names: set[str], step: tuple[float, float]) -> bool:
+    if event["cat"] == "gpu_user_annotation":
+        return event["name"] in names and step[0] <= float(event["ts"]) <= step[1]
+    return event.get("args", {}).get("correlation") in launched
 
 
 def shortened(text: str) -> str:
@@ -59,4 +91,8 @@ def _write(path: Path, data: bytes) -> None:
 
 
 if __name__ == "__main__":
-    main(Path(sys.argv[1]), Path(sys.argv[2]))
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("run", type=Path)
+    parser.add_argument("golden", type=Path)
+    parser.add_argument("--steps", type=int)
+    main(**vars(parser.parse_args()))

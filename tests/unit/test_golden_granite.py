@@ -6,40 +6,35 @@ The golden is `tests/golden/granite_h200`: a 16-layer bf16 Granite-like model at
 
 from __future__ import annotations
 
-from pathlib import Path
-from typing import Final
-
 import pytest
 
 from analyzer.core.budget import Part
 from analyzer.core.graphs import GraphKey
 from analyzer.core.report import Report
-from analyzer.core.samples import Samples
-from analyzer.core.timing import RegionTiming, Timing
 from analyzer.core.verdict import Bound
 from analyzer.derive.predict import predict_cuda_graphs
-from analyzer.diagnosis import Diagnosis, diagnose
-from analyzer.reporting.json import read_report
-
-GOLDEN: Final = Path(__file__).resolve().parents[1] / "golden" / "granite_h200"
+from analyzer.diagnosis import Diagnosis
+from tests.goldens import Golden, read_golden
 
 
 @pytest.fixture(scope="module")
-def report() -> Report:
-    return read_report(GOLDEN)
+def golden() -> Golden:
+    return read_golden("granite_h200")
 
 
 @pytest.fixture(scope="module")
-def before(report: Report) -> Diagnosis:
-    return diagnose(
-        _timing(report, is_after=False), GOLDEN / "before.trace.json.gz", report.capture, report.device, None
-    )
+def report(golden: Golden) -> Report:
+    return golden.report
 
 
 @pytest.fixture(scope="module")
-def after(report: Report, before: Diagnosis) -> Diagnosis:
-    timing = _timing(report, is_after=True)
-    return diagnose(timing, GOLDEN / "after.trace.json.gz", report.capture, report.device, None, reference=before)
+def before(golden: Golden) -> Diagnosis:
+    return golden.before
+
+
+@pytest.fixture(scope="module")
+def after(golden: Golden) -> Diagnosis:
+    return golden.after
 
 
 def test_every_kernel_is_linked_to_the_graph(before: Diagnosis, after: Diagnosis) -> None:
@@ -61,11 +56,6 @@ def test_the_budget_is_the_one_the_machine_with_the_gpu_printed(report: Report, 
         # Printed before gaps of kernels launched in time (1.2 µs of 2.7 ms here) counted as latency.
         assert budget.ns(Part.STARVED) == pytest.approx(printed.ns(Part.STARVED), rel=1e-3)
         assert budget.ns(Part.MEMORY) == printed.ns(Part.MEMORY)
-
-
-def test_the_parts_add_up_to_the_step(report: Report, before: Diagnosis) -> None:
-    assert report.step_ns is not None
-    assert sum(part.ns for part in before.step.parts) == report.step_ns.median_ns
 
 
 def test_the_bound_shifts_from_the_host_to_the_kernels(report: Report, before: Diagnosis, after: Diagnosis) -> None:
@@ -101,20 +91,3 @@ def test_the_prediction_from_the_default_run_holds_to_fifteen_per_cent(report: R
     predicted_ns = predict_cuda_graphs(judged.budget.busy_ns, judged.budget.kernels_per_step, report.device)
     assert trial.measured_ns is not None
     assert predicted_ns == pytest.approx(trial.measured_ns, rel=0.15)
-
-
-def test_nothing_in_the_golden_names_the_machine_that_recorded_it() -> None:
-    assert '"/' not in (GOLDEN / "report.json").read_text()
-
-
-def _timing(report: Report, *, is_after: bool) -> Timing:
-    """The clean pass as the report keeps it: medians of regions that add up to the step."""
-    regions = tuple(
-        RegionTiming(row.key, 1.0, Samples((ns,)), Samples((ns,)))
-        for row in (*report.graphs, *report.eager_gaps)
-        if (ns := row.after_ns if is_after else row.before_ns) is not None
-    )
-    assert report.step_ns is not None
-    assert report.comparison is not None
-    step = Samples((sum(r.elapsed_ns.median_ns for r in regions),)) if is_after else report.step_ns
-    return Timing(step, step, regions, report.warmup_ns, is_steady=True)
