@@ -41,7 +41,12 @@ CASES: Final = (
     Case("mixed_graphs", "examples/mixed_graphs.py"),
     Case("mlp_256x256", "examples/deep_mlp.py", {"DEEP_MLP_LAYERS": "256", "DEEP_MLP_WIDTH": "256"}),
     Case("gptlite_train", "examples/gptlite.py", {"GPTLITE_BLOCKS": "4"}, ("--mode", "training")),
-    Case("mobilenet_v2_train", "examples/mobilenet_v2.py", {"MOBILENET_BATCH": "8", "MOBILENET_DROPOUT": "0"}, ("--mode", "training")),
+    Case(
+        "mobilenet_v2_train",
+        "examples/mobilenet_v2.py",
+        {"MOBILENET_BATCH": "8", "MOBILENET_DROPOUT": "0"},
+        ("--mode", "training"),
+    ),
 )
 
 
@@ -111,7 +116,7 @@ def figures(report: dict[str, Any]) -> dict[str, Any]:
                 "key": graph["key"],
                 "candidate": candidate["candidate"],
                 "outcome": candidate["outcome"],
-                "reason": candidate["reason"],
+                "reason": candidate["reason"] and candidate["reason"].replace(f"{ROOT}/", ""),
                 "predicted_ns": candidate["predicted_ns"],
                 "measured_ns": candidate["measured_ns"],
                 "baseline_ns": candidate["baseline_ns"],

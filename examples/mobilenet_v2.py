@@ -70,7 +70,9 @@ class MobileNetV2(nn.Module):
                 layers.append(InvertedResidual(channels, outputs, first_stride if index == 0 else 1, expansion))
                 channels = outputs
         self.features = nn.Sequential(*layers, convolution(channels, LAST_CHANNELS, 1))
-        self.classifier = nn.Sequential(nn.Dropout(size("DROPOUT", gpu=20, cpu=20) / 100), nn.Linear(LAST_CHANNELS, CLASSES))
+        self.classifier = nn.Sequential(
+            nn.Dropout(size("DROPOUT", gpu=20, cpu=20) / 100), nn.Linear(LAST_CHANNELS, CLASSES)
+        )
 
     def forward(self, images: Tensor) -> Tensor:
         return self.classifier(self.features(images).mean((2, 3)))

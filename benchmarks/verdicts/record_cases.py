@@ -24,6 +24,10 @@ FILE: Final = "cases.json.gz"
 CASE_LIMIT_S: Final = 300.0
 """One case at most: the slowest compile seen takes 60 s on two cores, and is captured twice in training."""
 
+CPU_THREADS: Final = {"OMP_NUM_THREADS": "1"}
+"""One thread on a CPU, as the headers of the cases were measured; and with more of them than idle cores, a kernel of
+5 µs was seen to wait 8 ms for its last thread, which makes every verdict one about the neighbours."""
+
 _CODE: Final = "import sys; from analyzer.cli import main; sys.exit(main())"
 _ERROR_CHARACTERS: Final = 800
 
@@ -65,7 +69,7 @@ def _run(path: Path, header: CaseHeader, device: str, watch: Stopwatch) -> CaseR
             done = subprocess.run(
                 command,
                 cwd=ROOT,
-                env={**os.environ, "PYTHONPATH": own_path()},
+                env={**os.environ, **(CPU_THREADS if device == "cpu" else {}), "PYTHONPATH": own_path()},
                 capture_output=True,
                 text=True,
                 errors="replace",
