@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import replace
 from typing import Final
 
 from analyzer.core.device import Device, Source, Versions
 from analyzer.core.graphs import GapKey, Graph, Region, SourceLine
 from analyzer.core.plan import EAGER, FUSED
+from analyzer.core.quantities import duration, ratio
 from analyzer.core.report import (
     DEFAULT_PLAN,
     CandidateReport,
@@ -28,6 +30,7 @@ from analyzer.headline import headline
 from analyzer.measured import Measured
 from analyzer.rules.facts import Facts, RegionFacts
 from analyzer.rules.runner import run_rules
+from analyzer.session_words import outcome, wrong_reason
 from optimizers.search import CandidateTrial
 
 UNKNOWN_VERSIONS: Final = Versions(graphbound="unknown", python="unknown", torch="unknown")
@@ -36,15 +39,28 @@ NOT_TIMED: Final = "the run ended before it was timed"
 NOT_CALLED: Final = "no step in steady state calls it: it was compiled for an earlier step, and replaced or given up"
 
 
+DRIFT: Final = 1.5
+"""Between two medians of the same step in one run, beyond what a step repeats to on one machine (a few per cent): a
+shared machine was then given more, or less, of its cores."""
+
+MOST_DRIFT: Final = 2.0
+"""From here on more of a step is due to the machine than to the model, whatever the budget of one pass says."""
+
+DRIFTED: Final = (
+    "the machine changed between the clean pass and the comparison with the plan: measure again on an idle machine"
+)
+
+
 def assemble(measured: Measured, *, target: str, next_command: str) -> Report:
     """The report of what has been measured so far."""
+    measured = _doubted(measured)
     comparison = _comparison(measured)
     plans = _plans(measured)
     findings, failures = run_rules(_facts(measured, plans)) if measured.capture is not None else ((), ())
     before, after = measured.before, measured.after
     attributed = before.attribution.attributed if before else None
     return Report(
-        headline=headline(measured, comparison),
+        headline=headline(measured, comparison, DRIFTED if _is_doubted(measured) else None),
         workload=measured.facts or _unknown_workload(target),
         device=measured.device or UNMEASURED_DEVICE,
         versions=measured.versions or UNKNOWN_VERSIONS,
@@ -64,7 +80,7 @@ def assemble(measured: Measured, *, target: str, next_command: str) -> Report:
         profiler_slowdown=_slowdown(measured),
         warmup_ns=measured.timing.warmup_ns if measured.timing else (),
         stages=tuple(measured.stages),
-        notes=(*_crowd_notes(measured), *measured.notes, *_trace_notes(before)),
+        notes=(*_crowd_notes(measured), *_drift_notes(measured), *measured.notes, *_trace_notes(before)),
         partial=measured.partial,
         next_command=next_command,
     )
@@ -98,6 +114,51 @@ def _crowd_notes(measured: Measured) -> tuple[str, ...]:
             "the same crowd, but both are too long"
         )
     return tuple(notes)
+
+
+def _drift(measured: Measured) -> float | None:
+    """How many times the step of the default differs between its two passes, at least 1; None with one of them."""
+    checked = measured.verification
+    if measured.timing is None or checked is None or checked.default.step_ns is None:
+        return None
+    passes = sorted((measured.timing.step_ns.median_ns, checked.default.step_ns.median_ns))
+    return passes[1] / max(passes[0], 1)
+
+
+def _drift_notes(measured: Measured) -> tuple[str, ...]:
+    drift, checked = _drift(measured), measured.verification
+    if drift is None or drift <= DRIFT or measured.timing is None or checked is None or checked.default.step_ns is None:
+        return ()
+    first, second = duration(measured.timing.step_ns.median_ns), duration(checked.default.step_ns.median_ns)
+    return (
+        f"a step took {first} in the first clean pass and {second} in the comparison, {ratio(drift)} apart: the "
+        "machine changed in between; budgets, shares and verdicts are of the first",
+    )
+
+
+def _is_doubted(measured: Measured) -> bool:
+    return (_drift(measured) or 1.0) > MOST_DRIFT
+
+
+def _doubted(measured: Measured) -> Measured:
+    """The same, its verdicts undecided where the machine changed more between the passes than they may bear."""
+    before = measured.before
+    if before is None or not _is_doubted(measured):
+        return measured
+    regions = tuple(
+        replace(
+            judged,
+            verdict=replace(
+                judged.verdict,
+                bound=Bound.UNDECIDED,
+                confidence=None,
+                savings=(),
+                missing=judged.verdict.missing or DRIFTED,
+            ),
+        )
+        for judged in before.regions
+    )
+    return replace(measured, before=replace(before, regions=regions))
 
 
 def _busy(crowd: Crowd) -> str:
@@ -278,7 +339,19 @@ def _default_alone(measured: Measured) -> tuple[PlanTrial, ...]:
     step_ns = measured.default_ns
     if step_ns is None:
         return ()
-    return (PlanTrial(DEFAULT_PLAN, TrialOutcome.MEASURED, None, step_ns, None, None, (), is_chosen=False),)
+    accuracy = measured.default_accuracy
+    return (
+        PlanTrial(
+            name=DEFAULT_PLAN,
+            outcome=outcome(accuracy),
+            reason=None if accuracy is None or accuracy.is_right else wrong_reason(accuracy),
+            step_ns=step_ns,
+            accuracy=accuracy,
+            peak_bytes=None,
+            choices=(),
+            is_chosen=False,
+        ),
+    )
 
 
 def _way(way: Way, measured: Measured, *, is_chosen: bool) -> PlanTrial:

@@ -9,6 +9,7 @@ from analyzer.core.graphs import GraphKey
 from analyzer.core.quantities import durations, ratio_with_interval, share
 from analyzer.core.trial import Change, Comparison
 from analyzer.measured import Measured
+from analyzer.session_words import wrong_reason
 
 NO_GRAPH_RUNS: Final = "No compiled graph runs any more: torch gave up on those it captured, and the model runs eager"
 NO_GRAPH: Final = "Dynamo captured no graph: torch.compile changes nothing here, the whole model runs eager"
@@ -24,19 +25,35 @@ _UNBOUND: Final = {
     Part.COPIES: "undecided: copies between memories take",
     Part.OTHER: "undecided: no part could be named for",
 }
-_STARVED_ON_CPU: Final = "CPU-bound: the framework's own work takes"
+_STARVED_ON_CPU: Final = "CPU-bound: the host's own work takes"
 
 
-def headline(measured: Measured, comparison: Comparison | None) -> str:
-    """What bounds the step, then what was done about it; honest where either is missing."""
+def headline(measured: Measured, comparison: Comparison | None, doubt: str | None = None) -> str:
+    """What bounds the step, then what was done about it; honest where either is missing. `doubt` is why no bound may
+    be named, None where one may.
+    """
     if measured.capture is not None and not measured.capture.graphs:
         return NO_GRAPH
     if measured.timing is not None and not any(isinstance(r.region, GraphKey) for r in measured.timing.regions):
         return NO_GRAPH_RUNS
-    bound = _bound(measured)
+    bound = _bound(measured) if doubt is None else f"Undecided: {doubt}"
+    changed = _changed(measured)
     if comparison is None:
-        return bound
-    return f"{bound}. {_outcome(measured, comparison)}"
+        return bound if changed is None else f"{bound}; {changed}"
+    also = "" if changed is None or not _is_compiled(measured) else f"; {changed}"
+    return f"{bound}. {_outcome(measured, comparison)}{also}"
+
+
+def _changed(measured: Measured) -> str | None:
+    """That the default's results were not found to be the model's own; None where they were, or were not compared."""
+    accuracy = measured.accuracy_of_default
+    if accuracy is None or accuracy.is_right:
+        return None
+    return f"torch.compile's default does not give this model's results: {wrong_reason(accuracy)}"
+
+
+def _is_compiled(measured: Measured) -> bool:
+    return measured.plan is None or measured.plan.is_compiled
 
 
 def _bound(measured: Measured) -> str:
@@ -68,7 +85,10 @@ def _second(step: Budget, first: Part) -> str:
 def _outcome(measured: Measured, comparison: Comparison) -> str:
     times = f"{durations((comparison.before_ns, comparison.after_ns))} a step"
     factor = ratio_with_interval(comparison.ratio, comparison.interval.low, comparison.interval.high)
-    if measured.plan is not None and not measured.plan.is_compiled:
+    changed = _changed(measured)
+    if changed is not None and not _is_compiled(measured):
+        return f"Leave it alone: {changed}"
+    if not _is_compiled(measured):
         return f"Leave it alone: torch.compile does not help ({times} for default against eager, {factor})"
     match comparison.outcome:
         case Change.FASTER:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import Final
 
 from analyzer.core.device import Device, Versions
 from analyzer.core.environment import Environment
@@ -14,15 +15,19 @@ from analyzer.core.report import Stage, WorkloadFacts
 from analyzer.core.run import Verification
 from analyzer.core.samples import Samples
 from analyzer.core.timing import Timing
+from analyzer.core.trial import Accuracy
 from analyzer.diagnosis import Diagnosis
 from optimizers.search import CandidateTrial, Found, JointTrial
+
+NOT_VERIFIED: Final = "not verified"
 
 
 @dataclass(slots=True)
 class Measured:
     """None and empty: not measured, or not yet. `trials` and `joint` are kept as they come, so that an interrupted
     search loses none. `uncompiled` are the graphs, by digest, that torch's defaults cannot compile or run, and why: the
-    default runs them as captured. `default_ns` was taken in turn with `eager_ns`, and is None until then.
+    default runs them as captured. `default_ns` was taken in turn with `eager_ns`, and is None until then;
+    `default_accuracy` is of the diagnosis, `accuracy_of_default` the latest there is.
     """
 
     facts: WorkloadFacts | None = None
@@ -31,6 +36,7 @@ class Measured:
     device: Device | None = None
     eager_ns: Samples | None = None
     default_ns: Samples | None = None
+    default_accuracy: Accuracy | None = None
     capture: Capture | None = None
     uncompiled: Mapping[str, str] = field(default_factory=dict)
     ops: OpLog | None = None
@@ -53,6 +59,21 @@ class Measured:
         """Each captured graph once, in order of first call."""
         graphs = self.capture.graphs if self.capture else ()
         return tuple(dict.fromkeys(graph.key.digest for graph in graphs))
+
+    @property
+    def accuracy_of_default(self) -> Accuracy | None:
+        """What the results of torch.compile's defaults were last judged to be; None where they were not."""
+        checked = self.verification.default.accuracy if self.verification is not None else None
+        return self.default_accuracy if checked is None else checked
+
+    @property
+    def plan_note(self) -> str:
+        """What a plan says of how it was measured."""
+        checked = self.verification
+        if checked is None or checked.default.step_ns is None or checked.planned.step_ns is None:
+            return NOT_VERIFIED
+        before_ns, after_ns = checked.default.step_ns.median_ns, checked.planned.step_ns.median_ns
+        return f"torch.compile default {before_ns} ns a step, this plan {after_ns} ns, measured in turn"
 
     def plan_of(self, choices: Mapping[str, str], *, is_compiled: bool = True) -> Plan:
         """A plan that names a candidate for every captured graph; where `choices` has none, what the default runs."""

@@ -12,7 +12,7 @@ from tempfile import TemporaryDirectory
 from typing import Any, Final
 
 from analyzer.assemble import assemble
-from analyzer.core.errors import ExitCode, GraphboundError
+from analyzer.core.errors import ExitCode, GraphboundError, UserProgramError
 from analyzer.core.graphs import Capture
 from analyzer.core.plan import FUSED, Plan
 from analyzer.core.report import Report, Stage
@@ -24,7 +24,7 @@ from analyzer.diagnosis import diagnose
 from analyzer.driver import ChildDriver, Driver, LocalDriver
 from analyzer.interrupts import exit_code_of, undisturbed, what_ended
 from analyzer.lab import LOAD_LIMIT_S, PipelineLab, outcome_of
-from analyzer.measured import Measured
+from analyzer.measured import NOT_VERIFIED, Measured
 from analyzer.narrator import Narrator
 from analyzer.progress import Progress, SilentProgress
 from analyzer.run_folder import RunFolder
@@ -35,7 +35,7 @@ from optimizers.search import search
 DEFAULT_PATIENCE: Final = 5.0
 """The default compilation may be silent five times as long as a candidate's: without it there is nothing to compare."""
 
-NOT_VERIFIED: Final = "not verified"
+NOT_JUDGED: Final = "the results of torch.compile's default could not be compared with the model's"
 
 STEP_LIMIT_S: Final = 600.0
 """Silence allowed while steps run: forty samples of 15 s."""
@@ -51,9 +51,12 @@ def run(settings: RunSettings, progress: Progress) -> Finished:
     if is_path(settings.workload.target):
         require_model_file(Path(settings.workload.target))
     folder = RunFolder.create(_name_of(settings.workload.target), settings.out)
-    folder.clear()
+    with folder.claimed():
+        folder.clear()
+        return _run_in(folder, settings, Narrator(progress))
 
-    told = Narrator(progress)
+
+def _run_in(folder: RunFolder, settings: RunSettings, told: Narrator) -> Finished:
     if settings.isolate:
         return _Run(settings, folder, ChildDriver(settings.workload, folder.program_log, told.hear), told).finish()
     from collectors.loading import load_workload  # imports torch, and the user's code with it
@@ -99,8 +102,9 @@ def _finish_in_process(workload: Any, optimize: bool, out: str | Path | None, pr
     driver = LocalDriver(workload, told.hear)
     with TemporaryDirectory(prefix="graphbound-") as scratch:
         folder = RunFolder.create(workload.name, kept or scratch)
-        folder.clear()
-        return _Run(settings, folder, driver, told).finish()
+        with folder.claimed():
+            folder.clear()
+            return _Run(settings, folder, driver, told).finish()
 
 
 class _Run:
@@ -205,6 +209,41 @@ class _Run:
             self._diagnose()
         self._diagnose_plan()
 
+    def _judge_default(self) -> bool:
+        """Compare the default's results with the model's own; False where that cost the process which held it.
+
+        After the profiled pass, as it puts the first state back. Where a plan was verified, that has told it.
+        """
+        measured = self._measured
+        if measured.verification is not None:
+            return True
+        with self._stage("comparing results"):
+            try:
+                measured.default_accuracy = self._driver.call("judge_default", limit_s=STEP_LIMIT_S)
+            except LostChildError as lost:
+                measured.notes.append(f"{NOT_JUDGED}: {lost.message}")
+                self._driver.start(tuple(self._skip), LOAD_LIMIT_S)
+                self._driver.call("start", limit_s=STEP_LIMIT_S)
+                return False
+            except UserProgramError as error:  # no room for a second copy, as a rule
+                measured.notes.append(f"{NOT_JUDGED}: {error.message}")
+        return True
+
+    def _run_variants(self) -> None:
+        """Hear what torch compiles again for other inputs of the user's. Their graphs run in no step that was timed."""
+        measured = self._measured
+        assert measured.capture is not None
+        try:
+            changed: Capture | None = self._driver.call("run_variants", limit_s=self._default_limit_s())
+        except LostChildError as lost:
+            measured.notes.append(f"the inputs of get_input_variants could not be run: {lost.message}")
+            self._driver.start(tuple(self._skip), LOAD_LIMIT_S)
+            self._driver.call("start", limit_s=STEP_LIMIT_S)
+            return
+        if changed is not None:
+            measured.capture = replace(measured.capture, recompiles=changed.recompiles)
+            measured.facts = self._driver.call("facts")
+
     def _is_on_cpu(self) -> bool:
         return self._measured.facts is not None and self._measured.facts.device == "cpu"
 
@@ -253,6 +292,8 @@ class _Run:
         with self._stage("recording a trace"):
             path = self._folder.before_trace
             measured.profiled_step_ns = self._driver.call("profile", path, limit_s=STEP_LIMIT_S)
+        if self._judge_default():
+            self._run_variants()
         with self._stage("measuring the device"):
             if self._driver.is_isolated and not self._is_on_cpu():
                 self._driver.close()  # the device must be idle while it is measured
@@ -306,7 +347,7 @@ class _Run:
             while (better := self._better_plan()) is not None:
                 measured.plan = replace(better, note=NOT_VERIFIED)
                 self._verify_once(better)
-            measured.plan = replace(measured.plan, note=_note(measured))
+            measured.plan = replace(measured.plan, note=measured.plan_note)
             self._driver.call("profile_plan", self._folder.after_trace, limit_s=STEP_LIMIT_S)
 
     def _verify_once(self, plan: Plan) -> None:
@@ -329,6 +370,10 @@ class _Run:
         default_plan = self._measured.plan_of({})
         is_default = plan.choices == default_plan.choices
         is_wrong = checked.planned.outcome is TrialOutcome.WRONG_RESULT
+        if checked.default.outcome is TrialOutcome.WRONG_RESULT:
+            # Nothing is held against a default that computes something else: the plan has to beat the model itself.
+            holds = not is_default and not is_wrong and compare(eager, planned).outcome is Change.FASTER
+            return None if holds else self._measured.plan_of({}, is_compiled=False)
         change = compare(default, planned).outcome
         best_ns = default if is_wrong or change is not Change.FASTER else planned
         if compare(best_ns, eager).outcome is Change.FASTER or (is_wrong and is_default):
@@ -349,14 +394,6 @@ class _Run:
                 measured.environment,
                 reference=measured.before,
             )
-
-
-def _note(measured: Measured) -> str:
-    checked = measured.verification
-    if checked is None or checked.default.step_ns is None or checked.planned.step_ns is None:
-        return NOT_VERIFIED
-    before_ns, after_ns = checked.default.step_ns.median_ns, checked.planned.step_ns.median_ns
-    return f"torch.compile default {before_ns} ns a step, this plan {after_ns} ns, measured in turn"
 
 
 def _name_of(target: str) -> str:

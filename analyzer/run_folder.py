@@ -2,16 +2,24 @@
 
 from __future__ import annotations
 
+import fcntl
+import os
 import re
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Final
 
 from analyzer.core.errors import UsageError
 from analyzer.core.plan import Plan
 from analyzer.core.report import Report
 from analyzer.reporting.json import write_report
 from optimizers.plan import write_plan
+
+_LOCK: Final = ".running"
+"""Holds the number of the process that writes the folder."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,7 +35,10 @@ class RunFolder:
         safe = re.sub(r"[^A-Za-z0-9_.-]+", "-", name).strip("-.") or "model"
         path = Path(out) if out else Path("runs") / f"{safe}-{time.strftime('%Y%m%d-%H%M%S')}"
         try:
-            path.mkdir(parents=True, exist_ok=True)
+            if out:
+                path.mkdir(parents=True, exist_ok=True)
+            else:
+                path = _made_anew(path)
             probe = path / ".writable"
             probe.write_bytes(b"")
             probe.unlink()
@@ -58,6 +69,22 @@ class RunFolder:
         """What the user's program printed."""
         return self.path / "program.log"
 
+    @contextmanager
+    def claimed(self) -> Iterator[None]:
+        """Hold the folder for one run. Raises UsageError where another run holds it, naming its process.
+
+        The kernel's lock ends with the process that holds it, however that ends, so none is ever stale. Where the file
+        system has no locks, nothing is held.
+        """
+        held = _lock(self.path / _LOCK, self.shown)
+        try:
+            yield
+        finally:
+            if held is not None:
+                with suppress(OSError):
+                    (self.path / _LOCK).unlink()  # while it is held: whoever opened it meanwhile sees that it is gone
+                os.close(held)
+
     def clear(self) -> None:
         """Remove what an earlier run left under the same name, so that no file is of another run than its neighbour."""
         for old in (self.report, self.plan, self.before_trace, self.after_trace, self.program_log):
@@ -68,3 +95,48 @@ class RunFolder:
 
     def save_plan(self, plan: Plan) -> None:
         write_plan(plan, self.plan)
+
+
+def _made_anew(path: Path) -> Path:
+    """A new folder of this name, numbered where another run of the same second has it."""
+    number = 1
+    while True:
+        tried = path if number == 1 else path.with_name(f"{path.name}-{number}")
+        try:
+            tried.mkdir(parents=True)
+            return tried
+        except FileExistsError:
+            number += 1
+
+
+def _lock(path: Path, shown: Path) -> int | None:
+    """The open, locked file; None where it cannot be locked at all. Raises UsageError where another run has it."""
+    while True:
+        try:
+            opened = os.open(path, os.O_RDWR | os.O_CREAT, 0o644)
+        except OSError:
+            return None
+        try:
+            fcntl.flock(opened, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            if _is_at(opened, path):
+                os.truncate(opened, 0)
+                os.pwrite(opened, str(os.getpid()).encode(), 0)
+                return opened
+            os.close(opened)  # the run that held it has just ended and removed it
+        except BlockingIOError:
+            holder = os.pread(opened, 20, 0).decode(errors="replace").strip() or "unknown"
+            os.close(opened)
+            raise UsageError(
+                f"the run folder {shown} is being written by another run (process {holder})",
+                hint="wait for it, or choose another with --out DIR",
+            ) from None
+        except OSError:  # no locks on this file system
+            os.close(opened)
+            return None
+
+
+def _is_at(opened: int, path: Path) -> bool:
+    try:
+        return os.path.samestat(os.fstat(opened), path.stat())
+    except OSError:
+        return False

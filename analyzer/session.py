@@ -13,35 +13,36 @@ from typing import Any, Final
 
 from analyzer.core.device import Versions
 from analyzer.core.environment import Environment
-from analyzer.core.graphs import Capture, GraphKey
+from analyzer.core.graphs import Capture
 from analyzer.core.ops import OpLog
 from analyzer.core.plan import FUSED, Plan
 from analyzer.core.report import WorkloadFacts
-from analyzer.core.run import Event, PoisonedDeviceError, Skip, Verification, Way
+from analyzer.core.run import Event, PoisonedDeviceError, Skip, Verification
 from analyzer.core.samples import Samples
 from analyzer.core.settings import Mode, WorkloadSpec
 from analyzer.core.timing import Timing
 from analyzer.core.trial import Accuracy, Trial, TrialOutcome
 from analyzer.session_ears import Announcer, Telling
-from analyzer.session_words import not_finite_note, nothing_compiled, outcome, way, wrong_reason
+from analyzer.session_words import as_it_is, first_step_notes, nothing_compiled, outcome, root_of, way, wrong_reason
 from collectors import torch_compat
 from collectors.capture import GraphLog
 from collectors.crowd import crowd_between, read_crowd
 from collectors.describe import describe_inputs, parameter_count, unwrapped
 from collectors.environment import read_environment
 from collectors.health import device_is_healthy
+from collectors.host_ahead import RegionAhead, sample_host_ahead
 from collectors.loading import load_workload
 from collectors.op_log import record_ops
-from collectors.outputs import not_finite
-from collectors.probe import Probe, StepCalls
+from collectors.outputs import not_finite, unread
+from collectors.probe import Probe
 from collectors.profiler import profile_steps
 from collectors.reference import Results, reference_results, step_results
 from collectors.state import State
 from collectors.step import Stepper
 from collectors.timing import (
     MIN_SAMPLES,
-    probe_steps,
-    region_medians,
+    own_ns,
+    probe_in_turn,
     sample_in_turn,
     sample_steps,
     time_workload,
@@ -49,6 +50,7 @@ from collectors.timing import (
     warm_up,
 )
 from collectors.user_errors import describe
+from collectors.variants import run_variants
 from collectors.versions import versions
 from collectors.workload import Workload
 from optimizers.accuracy import Judge, are_equal
@@ -59,8 +61,6 @@ KERNEL_ROWS_ON_CPU: Final = (("cpp.enable_kernel_profile", True),)
 """Inductor's C++ kernels name themselves in a trace only with this. Off the profiler it costs 10 ns a kernel."""
 
 OTHER_SEED: Final = 1
-REGION_ROUNDS: Final = 3
-REGION_PROBES: Final = 5
 VERIFY_S: Final = 4.0
 """Wall time of the last measurement, before against after: nearly three times that of a trial."""
 
@@ -72,7 +72,7 @@ class Session:
         self._workload = unwrapped(workload)
         self._announce = announce
         self._skip = {(s.digest, s.candidate): Failure(s.outcome, s.reason) for s in skip}
-        self._root = _root_of(workload)
+        self._root = root_of(workload.source)
         self._state = State(self._workload)
         self._eager = Stepper(self._workload, self._workload.model, self._state)
         self._judge: Judge | None = None
@@ -93,9 +93,8 @@ class Session:
         with self._telling("the model's first step"):
             self._state.restore()
             self._eager.prepare()
-            broken = not_finite(step_results(self._eager))
-        if broken:
-            self._notes.append(not_finite_note(broken))
+            results = step_results(self._eager)
+        self._notes += first_step_notes(not_finite(results), unread(results), self._state.unread)
         self._state.mutates_inputs = self._state.changed_inputs()
         if self._state.mutates_inputs:
             self._notes.append("the step writes into its inputs: they are put back before each step")
@@ -166,20 +165,25 @@ class Session:
         with self._telling("a timed step"), self._log.listening():
             eager_ns, _ = warm_up(self._eager, self._log)
             rounds = turn_count(max(min(eager_ns), self._compiled.timed()), ways=2)
-            eager, default = sample_in_turn(((self._eager, _do_nothing), (self._compiled, _do_nothing)), rounds)
+            eager, default = sample_in_turn(((self._eager, as_it_is), (self._compiled, as_it_is)), rounds)
             return eager, default
 
     def operators(self) -> OpLog | None:
         """What one eager step does, operator by operator. None, with a note, where the model does not run under it."""
         self._announce(Event("reading the model's operators"))
-        self._state.restore()
         try:
+            # One more step in steady state. Putting the first state back here would have the profiled pass run other
+            # code than the timed one: a counter begins again, an optimizer kept on the model is made again.
             return record_ops(self._eager, self._root)
         except Exception as error:  # some code refuses a dispatch mode; that costs these findings, not the run
+            self._state.restore()
             self._notes.append(f"its operators could not be logged: {describe(error)}")
             return None
-        finally:
-            self._state.restore()
+
+    def host_ahead(self) -> tuple[RegionAhead, ...] | None:
+        """The default's regions with the host ahead of the device; None where it cannot be (see there). CUDA only."""
+        with self._telling("a step with the host ahead"), self._log.listening():
+            return sample_host_ahead(self._compiled, self._probe)
 
     def profile(self, path: Path) -> int:
         """The profiled pass, written to `path`. Returns the median profiled step in ns."""
@@ -187,10 +191,29 @@ class Session:
         with self._telling("a profiled step"), self._log.listening():
             return profile_steps(self._compiled, self._probe, path)
 
+    def run_variants(self) -> Capture | None:
+        """Call the default on the workload's other inputs; the capture with what torch did for them, and a note.
+
+        None where there are none. To be called after the measurements: it leaves more compiled code behind.
+        """
+        if not self._workload.variants:
+            return None
+        self._announce(Event("running the other inputs"))
+        self._notes.append(run_variants(self._workload, self._compiled.model, self._state, self._log))
+        return self._log.capture(compile_ns=0, first_call_ns=0)
+
+    def judge_default(self) -> Accuracy | None:
+        """The results of torch.compile's defaults against the model's own. Puts the first state back."""
+        self.prepare_judge()
+        with self._telling("a compiled step"):
+            return self._accuracy(self._compiled)
+
     # -- trying ---------------------------------------------------------------------------------------------------
 
     def prepare_judge(self) -> None:
         """Run eager and a higher-precision copy once, to judge every candidate by."""
+        if self._judge is not None:
+            return
         self._announce(Event("running in higher precision"))
         with self._telling("an eager step"):
             eager, again = self._eager_results(), self._eager_results()
@@ -246,6 +269,7 @@ class Session:
             warmup = warm_up(planned, self._log)
             capture = self._log.capture(compile_ns=first_ns, first_call_ns=first_ns)
             accuracy = self._accuracy(planned)
+            default_accuracy = accuracy if planned is default else self._accuracy(default)
             warm_up(default, self._log)
             warm_up(self._eager, self._log)
             before = read_crowd()
@@ -257,8 +281,8 @@ class Session:
         self._verified = planned
         return Verification(
             eager=way("eager", eager_ns),
-            default=way("default", default_ns),
-            planned=Way("plan", outcome(accuracy), None, planned_ns, accuracy),
+            default=way("default", default_ns, default_accuracy),
+            planned=way("plan", planned_ns, accuracy),
             capture=capture if plan.is_compiled else None,
             timing=timing,
             default_timing=default_timing,
@@ -335,7 +359,7 @@ class Session:
         own, own_against = self._region_ns(tried)
         return Trial(
             outcome=outcome(accuracy),
-            reason=None if accuracy is None or accuracy.is_right else wrong_reason(accuracy),
+            reason=None if accuracy is None or accuracy.is_right else wrong_reason(accuracy, tried.values()),
             step_ns=step_ns,
             against=against,
             region_ns=own,
@@ -346,21 +370,9 @@ class Session:
 
     def _region_ns(self, tried: Mapping[str, str]) -> tuple[int | None, int | None]:
         """The tried graphs' own time a step, under the candidate and under the default, taken in turn."""
-        ways: tuple[Mapping[str, str], ...] = (tried, {})
-        steps: list[list[StepCalls]] = [[] for _ in ways]
-        for _ in range(REGION_ROUNDS):
-            for number, choices in enumerate(ways):
-                self._backend.select(choices)
-                self._compiled.timed()
-                steps[number] += probe_steps(self._compiled, self._probe, REGION_PROBES)
-        own, own_against = (self._own_ns(seen, tried) for seen in steps)
+        ways = (lambda: self._backend.select(tried), lambda: self._backend.select({}))
+        own, own_against = (own_ns(steps, tried) for steps in probe_in_turn(self._compiled, self._probe, ways))
         return own, own_against
-
-    @staticmethod
-    def _own_ns(steps: Sequence[StepCalls], tried: Mapping[str, str]) -> int | None:
-        medians = region_medians(steps)
-        mine = [ns for region, ns in medians if isinstance(region, GraphKey) and region.digest in tried]
-        return sum(mine) if mine else None
 
     def _refusals(self, tried: Mapping[str, str]) -> str | None:
         """Torch's reason, where it refused CUDA graphs to every graph that was to have them."""
@@ -378,23 +390,10 @@ class Session:
 
     def _in_turn(self, default: Stepper, planned: Stepper, plan: Plan) -> tuple[Samples, Samples, Samples]:
         self._announce(Event("measuring before against after"))
-        nothing = _do_nothing
         rounds = turn_count(default.timed(), ways=3, target_s=VERIFY_S)
-        if not plan.is_compiled:
-            eager_ns, default_ns = sample_in_turn(((self._eager, nothing), (default, nothing)), rounds)
-            return eager_ns, default_ns, eager_ns
-        ways = ((self._eager, nothing), (default, nothing), (planned, nothing))
-        eager_ns, default_ns, planned_ns = sample_in_turn(ways, rounds)
-        return eager_ns, default_ns, planned_ns
+        steppers = (self._eager, default, planned) if plan.is_compiled else (self._eager, default)
+        taken = sample_in_turn(tuple((stepper, as_it_is) for stepper in steppers), rounds)
+        return taken[0], taken[1], taken[2 if plan.is_compiled else 0]
 
     def _telling(self, doing: str) -> Telling:
         return Telling(doing, self._root or Path.cwd())
-
-
-def _do_nothing() -> None:
-    pass
-
-
-def _root_of(workload: Workload) -> Path | None:
-    path = Path(workload.source)
-    return path.resolve().parent if path.suffix == ".py" and path.exists() else None

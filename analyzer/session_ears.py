@@ -6,18 +6,19 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from analyzer.core.errors import GraphboundError
+from analyzer.core.errors import GraphboundError, InternalError
 from analyzer.core.graphs import GraphKey, KernelFacts
 from analyzer.core.plan import FUSED
 from analyzer.core.run import Event
 from analyzer.derive.cpu_causes import graph_loops
 from collectors.capture import GraphLog
-from collectors.user_errors import user_error
+from collectors.step import is_in_users_step
+from collectors.user_errors import describe, own_fault, user_error
 from optimizers.candidates.base import Candidate
 
 
 class Telling:
-    """Turns whatever the user's program raises inside into one message about it."""
+    """Turns whatever the user's program raises inside into one message about it, and what we raise into ours."""
 
     def __init__(self, doing: str, root: Path) -> None:
         self._doing = doing
@@ -28,6 +29,9 @@ class Telling:
 
     def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
         if isinstance(error, Exception | SystemExit) and not isinstance(error, GraphboundError):
+            if not is_in_users_step(error.__traceback__) and (place := own_fault(error)) is not None:
+                said = f"{self._doing} failed in Graphbound itself, at {place}: {describe(error)}"
+                raise InternalError(said, hint="the model is not at fault: please report it") from error
             raise user_error(error, root=self._root, doing=self._doing) from error
 
 

@@ -2,15 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
+from pathlib import Path
 from typing import Final
 
 from analyzer.core.errors import UserProgramError
+from analyzer.core.plan import EAGER
 from analyzer.core.run import Way
 from analyzer.core.samples import Samples
 from analyzer.core.trial import Accuracy, TrialOutcome
 
 NO_COMPILER: Final = "Inductor needs a C++ compiler: install g++ (apt install g++), or name one in CXX"
+
+
+def first_step_notes(broken: Sequence[str], unread: Sequence[str], unread_state: Sequence[str]) -> tuple[str, ...]:
+    """What the first eager step shows that limits what can be said: paths of results, and types of tensors it keeps."""
+    notes = [not_finite_note(broken)] if broken else []
+    if unread:
+        notes.append(f"the values of {', '.join(unread)} cannot be read: no candidate's are compared with them")
+    if unread_state:
+        kinds = ", ".join(unread_state)
+        notes.append(f"tensors of type {kinds} cannot be read: they are taken for unchanged by a step")
+    return tuple(notes)
 
 
 def not_finite_note(paths: Sequence[str]) -> str:
@@ -30,12 +43,29 @@ def outcome(accuracy: Accuracy | None) -> TrialOutcome:
     return TrialOutcome.MEASURED if accuracy is None or accuracy.is_right else TrialOutcome.WRONG_RESULT
 
 
-def wrong_reason(accuracy: Accuracy) -> str:
+def wrong_reason(accuracy: Accuracy, candidates: Collection[str] = ()) -> str:
+    """How far the result is off. The candidate `eager` runs the graph as captured, which need not be the model."""
+    captured = "as captured, without a compiler, " if set(candidates) == {EAGER} else ""
+    return captured + _off_by(accuracy)
+
+
+def _off_by(accuracy: Accuracy) -> str:
     where = accuracy.worst or "the result"
     if accuracy.detail:
         return f"{where}: {accuracy.detail}"
-    return f"{where} is off by {accuracy.error:.2g} where eager is off by {accuracy.eager_error:.2g}"
+    return f"{where} is off by {accuracy.error:.2g} where the model itself is off by {accuracy.eager_error:.2g}"
 
 
-def way(name: str, samples: Samples) -> Way:
-    return Way(name, TrialOutcome.MEASURED, None, samples, None)
+def way(name: str, samples: Samples, accuracy: Accuracy | None = None) -> Way:
+    reason = wrong_reason(accuracy) if accuracy is not None and not accuracy.is_right else None
+    return Way(name, outcome(accuracy), reason, samples, accuracy)
+
+
+def root_of(source: str) -> Path | None:
+    """The folder of the user's file; None where the model came from no file."""
+    path = Path(source)
+    return path.resolve().parent if path.suffix == ".py" and path.exists() else None
+
+
+def as_it_is() -> None:
+    """What precedes the step of a way that is set up once and for all: nothing."""

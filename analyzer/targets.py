@@ -7,8 +7,9 @@ from typing import Final
 
 from analyzer.core.budget import Part
 from analyzer.core.errors import UsageError
-from analyzer.core.graphs import GraphKey
-from analyzer.derive.predict import predict_cuda_graphs
+from analyzer.core.graphs import Capture, GraphKey
+from analyzer.core.timing import Timing
+from analyzer.derive.predict import Replayed, host_lead_ns, predict_cuda_graphs
 from analyzer.diagnosis import Judged
 from analyzer.measured import Measured
 from optimizers.candidates import CANDIDATES
@@ -47,7 +48,8 @@ def predictions(measured: Measured) -> dict[GraphKey, int]:
         busy_ns, kernels = judged.budget.busy_ns, judged.budget.kernels_per_step
         if not isinstance(judged.region, GraphKey) or busy_ns is None or kernels is None:
             continue
-        predicted = predict_cuda_graphs(busy_ns, kernels, measured.device, calls=_calls(judged.region, measured))
+        region = replayed(judged.region, (busy_ns, kernels), measured.timing, measured.capture)
+        predicted = predict_cuda_graphs(region, measured.device)
         if predicted is not None:
             found[judged.region] = predicted
     return found
@@ -87,6 +89,15 @@ def _starved_share(judged: Sequence[Judged], step_ns: int) -> float | None:
     return sum(budget.ns(Part.STARVED) for budget in budgets if budget is not None) / step_ns
 
 
-def _calls(key: GraphKey, measured: Measured) -> float:
-    regions = measured.timing.regions if measured.timing else ()
-    return next((r.calls_per_step for r in regions if r.region == key), 1.0)
+def replayed(key: GraphKey, work: tuple[int, float], timing: Timing | None, capture: Capture | None) -> Replayed:
+    """What is to be predicted of a graph; `work` is its device time in ns and its kernels, of a step."""
+    busy_ns, kernels = work
+    graph = next((g for g in capture.graphs if g.key == key), None) if capture else None
+    timed = next((r for r in timing.regions if r.region == key), None) if timing else None
+    return Replayed(
+        busy_ns=busy_ns,
+        kernels=kernels,
+        calls=timed.calls_per_step if timed else 1.0,
+        lead_ns=host_lead_ns(timing, key) if timing else 0,
+        copied_bytes=graph.copied_bytes if graph else None,
+    )

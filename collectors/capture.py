@@ -25,6 +25,7 @@ from analyzer.core.graphs import (
     SourceLine,
 )
 from collectors import torch_compat
+from collectors.copied_inputs import copied_bytes
 from collectors.sources import frames, graph_lines, user_line
 
 _BREAK_PLACE: Final = re.compile(r"in user code at (?P<file>.+?):(?P<line>\d+)\s")
@@ -41,6 +42,7 @@ _LIMIT: Final = re.compile(
     r".*?last reason: (?:\d+/\d+: )?(?P<guard>[^\n]+)",
     re.S,
 )
+_ADDRESS: Final = re.compile(r" at 0x[0-9a-f]+(?=>)")
 _SKIP_WORDS: Final = ("skipping cudagraphs", "cudagraph partition", "disabling cudagraphs")
 _REFUSED: Final = "skipping cudagraphs"
 """How torch begins when a graph is left without: when it compiles, or, for inputs that are written to, at the first
@@ -94,6 +96,7 @@ class GraphLog:
             ended_by=None,
             flops=flops,
             dtype=dtype,
+            copied_bytes=copied_bytes(dynamo, key.direction),
         )
 
     def add_traffic(self, key: GraphKey, traffic_bytes: int) -> None:
@@ -139,7 +142,7 @@ class GraphLog:
 
     def capture(self, *, compile_ns: int, first_call_ns: int) -> Capture:
         breaks = _counted(self._breaks)
-        graphs = tuple(replace(graph, ended_by=_ended_by(graph, breaks)) for graph in self._graphs.values())
+        graphs = tuple(replace(graph, ended_by=_ended_by(graph, self._breaks)) for graph in self._graphs.values())
         return Capture(
             graphs=graphs,
             breaks=breaks,
@@ -195,8 +198,11 @@ class GraphLog:
             self.add_skip(key, _one_line(message))
 
 
-def _ended_by(graph: Graph, breaks: tuple[GraphBreak, ...]) -> GraphBreak | None:
-    """The break in the frame that made the graph. A backward graph ends with its forward, not at a break."""
+def _ended_by(graph: Graph, breaks: list[GraphBreak]) -> GraphBreak | None:
+    """The break in the frame that made the graph. A backward graph ends with its forward, not at a break.
+
+    `breaks` are all that were heard: each cache entry of a frame breaks anew, and its graph has that entry's id alone.
+    """
     if graph.key.direction is Direction.BACKWARD:
         return None
     return next((b for b in breaks if b.compile_id is not None and b.compile_id in graph.compile_ids), None)
@@ -224,7 +230,8 @@ def _frame_id(compile_id: str | None) -> str | None:
 
 
 def _one_line(text: str) -> str:
-    return re.sub(r"\s+", " ", text).strip()
+    """In one line, and the same in every process: without the address that Python prints of an object."""
+    return re.sub(r"\s+", " ", _ADDRESS.sub("", text)).strip()
 
 
 def _attention(query: Any, key: Any, value: Any, *_: Any, **__: Any) -> int:

@@ -33,8 +33,8 @@ def measure_cuda(name: str) -> Device:
     torch.cuda.empty_cache()
     rates, kernels_note = _rates(properties.multi_processor_count, l2_bytes)
     torch.cuda.empty_cache()
+    empty_op = empty_op_ns(_ON)  # before the profiler runs
     launches = measure_launches()
-    empty_op = empty_op_ns(_ON)
     torch.cuda.empty_cache()
     vector = () if rates.vector_flops_per_s is None else (Peak(VECTOR, rates.vector_flops_per_s),)
     return Device(
@@ -51,6 +51,7 @@ def measure_cuda(name: str) -> Device:
         launch_gap_ns=launches.launch_gap_ns,
         kernel_gap_ns=launches.kernel_gap_ns,
         replay_ns=launches.replay_ns,
+        replay_host_ns=launches.replay_host_ns,
         empty_kernel_ns=launches.empty_kernel_ns,
         empty_op_ns=empty_op,
         notes=(*products.notes, *(() if kernels_note is None else (kernels_note,))),

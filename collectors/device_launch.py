@@ -11,15 +11,18 @@ import statistics
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 import torch
 from torch.autograd import DeviceType  # type: ignore[attr-defined]
 from torch.profiler import ProfilerActivity, profile, supported_activities
 
+from analyzer.core.graphs import Direction, GraphKey
+from collectors import torch_compat
 from collectors.device_cpu import host_ns_per_call
 from collectors.device_precision import tf32
+from collectors.probe import Probe
 
 _LAUNCH_BATCH: Final = 200
 """Launches without waiting: well under the some thousand that a stream queues before it blocks the host."""
@@ -51,6 +54,9 @@ _WARM_CALLS: Final = 5
 """A compiled call under CUDA graphs warms up, records, and replays from the third call on."""
 _PROFILED_CALLS: Final = 5
 
+_CUDA_GRAPHS: Final[dict[str, object]] = {"triton.cudagraphs": True, "cpp_wrapper": False}
+_OWN_KEY: Final = GraphKey("0" * 12, Direction.INFERENCE)
+
 _GRAPH_LAUNCH: Final = "cudaGraphLaunch"
 _NO_KERNEL: Final = ("Memcpy", "Memset")
 
@@ -63,7 +69,8 @@ class LaunchCosts:
     `empty_kernel_ns` is the duration of that kernel, `launch_gap_ns` the gap between two of them that the host
     launched long before, by the timestamps of the profiler. `replay_ns` is from calling a compiled model to
     synchronised, less its kernels and their gaps, so it holds guards, the copy of the input and the wake-up of the
-    host.
+    host. `replay_host_ns` is the same between the device events around the graph's own call, as trials time it: what
+    an idle device waits for the host's part of a replay.
     """
 
     launch_ns: float
@@ -71,6 +78,7 @@ class LaunchCosts:
     launch_gap_ns: float | None
     kernel_gap_ns: float | None
     replay_ns: float | None
+    replay_host_ns: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,24 +107,34 @@ class Point:
 
 
 def measure_launches() -> LaunchCosts:
-    """The launch costs of the current CUDA device, in some seconds."""
+    """The launch costs of the current CUDA device, in some seconds.
+
+    Everything is timed before anything is profiled: once the profiler has run, a process launches more slowly.
+    """
     one, two, out = torch.ones(3, _TINY, device="cuda", dtype=torch.float32).unbind()
 
     def add() -> object:
         return torch.add(one, two, out=out)
 
+    launch_ns = _launch_ns(add)
+    chains = [_chain(pairs) for pairs in _PAIRS]
+    chain_ns = [_wall_ns(_captured(chain).replay) for chain in chains]
+    model = _timed_model()
     tiny = profile_calls(add)
-    line = fit_line(_chain_points())
+    line = fit_line(_points(chains, chain_ns))
     gap_ns, replay_ns = line if line is not None else (None, None)
-    if gap_ns is not None:
+    host_ns = None
+    if gap_ns is not None and model is not None:
         # A bare replay costs less than a call of a compiled model; it stands in where nothing can be compiled.
-        replay_ns = _compiled_replay_ns(gap_ns) or replay_ns
+        whole_ns, host_ns = model.rest_ns(gap_ns)
+        replay_ns = whole_ns or replay_ns
     return LaunchCosts(
-        launch_ns=_launch_ns(add),
+        launch_ns=launch_ns,
         empty_kernel_ns=None if tiny is None else tiny.busy_ns / tiny.kernels,
         launch_gap_ns=_launch_gap_ns(add),
         kernel_gap_ns=gap_ns,
         replay_ns=replay_ns,
+        replay_host_ns=host_ns,
     )
 
 
@@ -211,16 +229,14 @@ def _launch_ns(add: Callable[[], object]) -> float:
     return statistics.median(samples)
 
 
-def _chain_points() -> list[Point]:
+def _points(chains: Sequence[Callable[[], None]], wall_ns: Sequence[float]) -> list[Point]:
     """Each chain's kernels profiled as the stream runs them, its wall time as a CUDA graph replays them."""
     points = []
-    for pairs in _PAIRS:
-        chain = _chain(pairs)
+    for chain, ns in zip(chains, wall_ns, strict=True):
         profiled = profile_calls(chain)
         if profiled is None:
             return []
-        wall_ns = _wall_ns(_captured(chain).replay)
-        points.append(Point(profiled.kernels, wall_ns - profiled.busy_ns))
+        points.append(Point(profiled.kernels, ns - profiled.busy_ns))
     return points
 
 
@@ -251,12 +267,10 @@ def _captured(call: Callable[[], None]) -> torch.cuda.CUDAGraph:
     return graph
 
 
-def _wall_ns(call: Callable[[], object], before: Callable[[], object] | None = None) -> float:
-    """From the call on an idle device to synchronised, the median; `before` runs outside the clock."""
+def _wall_ns(call: Callable[[], object]) -> float:
+    """From the call on an idle device to synchronised, the median."""
     samples = []
     for _ in range(_WARM_CALLS + _WALL_REPEATS):
-        if before is not None:
-            before()
         torch.cuda.synchronize()
         start_ns = time.perf_counter_ns()
         result = call()
@@ -281,25 +295,82 @@ class _Layers(torch.nn.Module):
         return value
 
 
-def _compiled_replay_ns(gap_ns: float) -> float | None:
-    """The wall time of a compiled model under CUDA graphs, less the kernels of its default compilation and their
-    gaps. None where it cannot be compiled, torch refuses the CUDA graph, or the rest is not positive.
+@dataclass(frozen=True, slots=True)
+class TimedModel:
+    """A compiled model: its default compilation, its call under CUDA graphs, and what that took before any profiling.
+
+    `wall_ns` is from the call to synchronised, `inside_ns` between device events around the graph's own call.
     """
-    model = _Layers()
-    value = torch.randn(_BATCH, _LAYER_WIDTH, device="cuda", dtype=torch.float16)
-    try:
+
+    default: Callable[[], object]
+    replayed: Callable[[], object]
+    wall_ns: float
+    inside_ns: float
+
+    def rest_ns(self, gap_ns: float) -> tuple[float | None, float | None]:
+        """Both times less the kernels of the default compilation and their gaps.
+
+        None where the profiler shows no kernel, torch refused the CUDA graph, or nothing is left: noise, not a cost.
+        """
         # Kernels are counted in the default run, as a prediction has them before CUDA graphs were tried.
-        default = torch.compile(model)
-        default(value)
-        alone = profile_calls(lambda: default(value))
-        graphs = torch.compile(model, mode="reduce-overhead")
-        wall_ns = _wall_ns(lambda: graphs(value), before=torch.compiler.cudagraph_mark_step_begin)
-        torch.compiler.cudagraph_mark_step_begin()  # type: ignore[no-untyped-call]
-        replayed = profile_calls(lambda: graphs(value), calls=1)
+        alone, replayed = profile_calls(self.default), profile_calls(self.replayed, calls=1)
+        if alone is None or replayed is None or not replayed.is_replay:
+            return None, None
+        work_ns = alone.busy_ns + gap_ns * alone.kernels
+        wall_ns, inside_ns = self.wall_ns - work_ns, self.inside_ns - work_ns
+        return (wall_ns if wall_ns > 0 else None), (inside_ns if inside_ns > 0 else None)
+
+
+class _Replaying:
+    """A `torch.compile` backend: Inductor with CUDA graphs, and a probe around each call, as a trial has it."""
+
+    def __init__(self, probe: Probe) -> None:
+        self._probe = probe
+
+    def __call__(self, gm: torch.fx.GraphModule, inputs: Sequence[Any], **_: Any) -> Callable[..., Any]:
+        def inner(aot: torch.fx.GraphModule, aot_inputs: Sequence[Any], **kwargs: Any) -> Any:
+            return torch_compat.compile_inner(aot, aot_inputs, _CUDA_GRAPHS, kwargs)
+
+        call = torch_compat.compile_graph(gm, inputs, patches=_CUDA_GRAPHS, inner=inner)
+        return self._probe.around(_OWN_KEY, call)
+
+
+def _timed_model() -> TimedModel | None:
+    """None where it cannot be compiled."""
+    model, probe = _Layers(), Probe("cuda")
+    value = torch.randn(_BATCH, _LAYER_WIDTH, device="cuda", dtype=torch.float16)
+    default = torch.compile(model)
+    graphs = torch_compat.compiled_model(model, _Replaying(probe))
+
+    @torch.no_grad()
+    def call_default() -> object:
+        return default(value)
+
+    @torch.no_grad()
+    def call_replayed() -> object:
+        torch_compat.mark_step_begin()
+        return graphs(value)
+
+    try:
+        call_default()
+        wall_ns = _wall_ns(call_replayed)
+        inside_ns = _inside_ns(call_replayed, probe)
     except (RuntimeError, OSError, ImportError):
         # No Triton, no compiler, an unwritable compile cache: torch's own errors of compilation are RuntimeErrors.
         return None
-    if alone is None or replayed is None or not replayed.is_replay:
-        return None
-    rest_ns = wall_ns - alone.busy_ns - gap_ns * alone.kernels
-    return rest_ns if rest_ns > 0 else None
+    return TimedModel(call_default, call_replayed, wall_ns, inside_ns)
+
+
+def _inside_ns(call: Callable[[], object], probe: Probe) -> float:
+    """Between the device events around the graph of each call, on an idle device, the median."""
+    samples = []
+    with probe.clocking():
+        for _ in range(_WARM_CALLS + _WALL_REPEATS):
+            torch.cuda.synchronize()
+            probe.begin_step()
+            result = call()
+            end = probe.end_step()
+            torch.cuda.synchronize()
+            samples.append(sum(one.end_ns - one.start_ns for one in probe.calls(end).calls))
+            del result
+    return statistics.median(samples[_WARM_CALLS:])

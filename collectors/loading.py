@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from types import ModuleType
@@ -19,24 +19,32 @@ from collectors.named_models import SCHEMES, build_named_model, named_scheme
 from collectors.user_errors import user_error
 from collectors.user_module import import_user_module, user_process
 from collectors.workload import (
+    InputSet,
     Workload,
     fixed_seeds,
     move,
     prepare_model,
     require_callable,
+    require_plain_step,
     resolve_device,
     split_inputs,
     training_notes,
 )
 
 FORMS: Final = (
-    "get_model() with get_inputs(device) or get_inputs()",
+    "get_model() with get_inputs(device) or get_inputs(), and with get_input_variants(device) if inputs change",
     "class Model(nn.Module) with get_init_inputs() and get_inputs()",
     "module-level model and inputs (or example_inputs)",
     "--entry FUNCTION, a function returning (model, inputs) or an analyzer.Workload",
     f"instead of a file: {', '.join(SCHEMES)}",
 )
 """Every form a workload may have, in the order in which they are looked for."""
+
+_VARIANTS: Final = "get_input_variants"
+_BY_FUNCTIONS: Final = "get_model() and get_inputs()"
+_BY_CLASS: Final = "class Model"
+_FILE_FORMS: Final = (_BY_FUNCTIONS, _BY_CLASS)
+"""Those whose inputs come from get_inputs(): only these may have variants of it."""
 
 _MODEL_NAMES: Final = ("get_model", "get_inputs", "get_init_inputs", "Model", "model", "inputs", "example_inputs")
 
@@ -133,7 +141,7 @@ def _find_form(file: _UserFile) -> _Built:
 def _built_by_functions(file: _UserFile) -> _Built:
     model = file.call_named("get_model")
     inputs, is_placed = _inputs(file)
-    return _Built(model, inputs, form="get_model() and get_inputs()", is_placed=is_placed)
+    return _Built(model, inputs, form=_BY_FUNCTIONS, is_placed=is_placed)
 
 
 def _built_from_class(file: _UserFile) -> _Built:
@@ -141,7 +149,7 @@ def _built_from_class(file: _UserFile) -> _Built:
     args, kwargs = split_inputs(init, f"the values of get_init_inputs() in {display_path(file.path)}")
     model = file.call(lambda: file.get("Model")(*args, **kwargs), what="Model(*get_init_inputs())")
     inputs, is_placed = _inputs(file)
-    return _Built(model, inputs, form="class Model", is_placed=is_placed)
+    return _Built(model, inputs, form=_BY_CLASS, is_placed=is_placed)
 
 
 def _inputs(file: _UserFile) -> tuple[Any, bool]:
@@ -174,6 +182,8 @@ def _from_entry(file: _UserFile, entry: str) -> Workload:
 def _adopt(file: _UserFile, workload: Workload, form: str) -> Workload:
     """The user's own Workload, on the device and in the mode that the command asked for."""
     training = file.mode is Mode.TRAINING
+    if training and workload.optimizer is not None:
+        require_plain_step(workload.optimizer)
     return replace(
         workload,
         model=prepare_model(workload.model, file.device, file.mode),
@@ -187,6 +197,10 @@ def _adopt(file: _UserFile, workload: Workload, form: str) -> Workload:
         loss=workload.loss if training else None,
         optimizer=workload.optimizer if training else None,
         notes=training_notes(workload.loss, workload.optimizer) if training else (),
+        variants=tuple(
+            replace(inputs, args=move(inputs.args, file.device), kwargs=move(inputs.kwargs, file.device))
+            for inputs in workload.variants
+        ),
     )
 
 
@@ -198,7 +212,8 @@ def _assemble(file: _UserFile, built: _Built) -> Workload:
     if not built.is_placed:
         args, kwargs = move(args, file.device), move(kwargs, file.device)
     training = file.mode is Mode.TRAINING
-    loss = _loss(file, args) if training and "get_loss" in file else None
+    given_loss = _given_loss(file) if training and "get_loss" in file else None
+    loss = _bound_loss(given_loss, args, kwargs) if given_loss is not None else None
     optimizer = _optimizer(file, model) if training and "get_optimizer" in file else None
     return Workload(
         model=model,
@@ -212,14 +227,30 @@ def _assemble(file: _UserFile, built: _Built) -> Workload:
         loss=loss,
         optimizer=optimizer,
         notes=training_notes(loss, optimizer) if training else (),
+        variants=_variants(file, given_loss) if _VARIANTS in file and built.form in _FILE_FORMS else (),
     )
 
 
-def _loss(file: _UserFile, args: Sequence[Any]) -> Callable[..., Any]:
-    """`loss(output) -> scalar` from the file's get_loss.
+def _variants(file: _UserFile, loss: Callable[..., Any] | None) -> tuple[InputSet, ...]:
+    """The inputs of successive calls, from the file's `get_input_variants(device)` or `get_input_variants()`."""
+    shown = f"{_VARIANTS}() in {display_path(file.path)}"
+    is_placed = _accepts(file.get(_VARIANTS), "device")
+    given = file.call_named(_VARIANTS, takes="device", value=file.device)
+    if not isinstance(given, list | tuple):
+        raise UsageError(f"{shown} returned {_kind(given)}", hint="return a list of what get_inputs() returns")
+    found = []
+    for number, inputs in enumerate(given, start=1):
+        args, kwargs = split_inputs(inputs, f"the inputs number {number} of {shown}")
+        if not is_placed:
+            args, kwargs = move(args, file.device), move(kwargs, file.device)
+        found.append(InputSet(args, kwargs, _bound_loss(loss, args, kwargs) if loss is not None else None))
+    return tuple(found)
 
-    `get_loss()` or `get_loss(device)` returns the loss; a get_loss that needs anything else is the loss itself. A
-    loss with several required arguments gets the inputs after the output.
+
+def _given_loss(file: _UserFile) -> Callable[..., Any]:
+    """The loss of the file's get_loss.
+
+    `get_loss()` or `get_loss(device)` returns the loss; a get_loss that needs anything else is the loss itself.
     """
     required = _required(file.get("get_loss"))
     if not required or required[0] == "device":
@@ -229,8 +260,23 @@ def _loss(file: _UserFile, args: Sequence[Any]) -> Callable[..., Any]:
     require_callable(loss, f"what get_loss() in {display_path(file.path)} returned")
     if isinstance(loss, nn.Module):
         loss.to(file.device)
-    takes_inputs = len(_required(loss.forward if isinstance(loss, nn.Module) else loss)) > 1
-    return (lambda output: loss(output, *args)) if takes_inputs else loss
+    return loss  # type: ignore[no-any-return]
+
+
+def _bound_loss(loss: Callable[..., Any], args: Sequence[Any], kwargs: Mapping[str, Any]) -> Callable[..., Any]:
+    """`loss(output) -> scalar`: a loss gets the inputs that have names by name, where it has arguments called so, and
+    one with several required arguments the others after the output.
+    """
+    function = loss.forward if isinstance(loss, nn.Module) else loss
+    takes_all = any(p.kind is p.VAR_KEYWORD for p in _parameters(function))
+    first = next(iter(_parameters(function)), None)
+    taken = {
+        name: value
+        for name, value in kwargs.items()
+        if takes_all or (_accepts(function, name) and (first is None or name != first.name))
+    }
+    after = args if len([name for name in _required(function) if name not in taken]) > 1 else ()
+    return (lambda output: loss(output, *after, **taken)) if after or taken else loss
 
 
 def _optimizer(file: _UserFile, model: Callable[..., Any]) -> torch.optim.Optimizer:
@@ -242,6 +288,7 @@ def _optimizer(file: _UserFile, model: Callable[..., Any]) -> torch.optim.Optimi
     optimizer = file.call(function, argument, what=f"get_optimizer({'params' if by_parameters else 'model'})")
     if not isinstance(optimizer, torch.optim.Optimizer):
         raise UsageError(f"get_optimizer in {display_path(file.path)} returned {_kind(optimizer)}, no optimizer")
+    require_plain_step(optimizer)
     return optimizer
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final
@@ -9,7 +10,7 @@ from typing import Any, Final
 import torch
 
 from analyzer.core.graphs import SourceLine
-from analyzer.core.ops import OpCall, OpLog, TensorFacts
+from analyzer.core.ops import ModeUse, OpCall, OpLog, TensorFacts
 from collectors import torch_compat, torch_eager
 from collectors.call_place import Places
 from collectors.denormals import DenormalCount
@@ -22,6 +23,18 @@ MOST_CALLS: Final = 50_000
 
 _NEW_TENSOR: Final = "aten::lift_fresh"
 """What torch.tensor and torch.from_numpy end with: its argument was made below every mode, out of plain values."""
+
+
+def _records_gradients(taken: list[torch.Tensor]) -> bool:
+    return torch.is_grad_enabled() and any(tensor.requires_grad for tensor in taken)
+
+
+_MODES: Final[tuple[tuple[str, Callable[[list[torch.Tensor]], bool]], ...]] = (
+    ("anomaly", lambda _: torch.is_anomaly_enabled()),
+    ("deterministic", lambda _: torch.are_deterministic_algorithms_enabled()),
+    ("gradients", _records_gradients),
+)
+"""Settings of torch that are looked at as each operator runs, with the tensors that it takes."""
 
 _Row = tuple[
     str, SourceLine | None, tuple[TensorFacts, ...], tuple[TensorFacts, ...], tuple[str, ...], str | None, bool, bool
@@ -54,6 +67,7 @@ def record_ops(stepper: Stepper, root: Path | None, most_calls: int = MOST_CALLS
         host_calls=ears.calls,
         loaders=ears.loaders,
         denormals=denormals.facts() if denormals is not None else None,
+        modes=recorder.modes,
     )
 
 
@@ -93,6 +107,11 @@ class _Recorder:
         self._rows: dict[_Row, _Counted] = {}
         self._forward_lines: dict[int, SourceLine | None] = {}
         self._is_python: dict[object, bool] = {}
+        self._modes: dict[str, ModeUse] = {}
+
+    @property
+    def modes(self) -> tuple[ModeUse, ...]:
+        return tuple(self._modes.values())
 
     def calls(self) -> tuple[OpCall, ...]:
         return tuple(replace(row.call, count=row.count) for row in self._rows.values())
@@ -111,6 +130,7 @@ class _Recorder:
         self._ears.count_operator()
         where, is_backward = self._where()
         taken, given = list(tensors_in([*args, *kwargs.values()])), list(tensors_in(result))
+        self._note_modes(where, taken)
         inputs = tuple(self._reader.facts(tensor) for tensor in taken)
         name = _name(operator)
         self._reader.note_origin(
@@ -137,6 +157,13 @@ class _Recorder:
         if self._denormals is not None and known.count & (known.count - 1) == 0:
             for tensor in given:
                 self._denormals.look(tensor, name, where)
+
+    def _note_modes(self, where: SourceLine | None, taken: list[torch.Tensor]) -> None:
+        # Here and not once before the step: a context manager inside the model's forward sets them too.
+        for name, is_on in _MODES:
+            if is_on(taken):
+                known = self._modes.get(name) or ModeUse(name, where, 0)
+                self._modes[name] = replace(known, operators=known.operators + 1)
 
     def _where(self) -> tuple[SourceLine | None, bool]:
         node = torch_eager.running_node()

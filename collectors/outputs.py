@@ -8,6 +8,8 @@ from typing import Any, Final
 
 import torch
 
+from collectors.tensor_parts import parts, readable
+
 MAX_DEPTH: Final = 16
 """Deeper nests are taken for cycles."""
 
@@ -52,8 +54,17 @@ def scalars(value: object, path: str = "output", depth: int = 0) -> Iterator[tup
 
 def float_sum(value: object) -> torch.Tensor | None:
     """The sum of all floating tensors that need a gradient: the loss of a model that brings none. None without one."""
-    parts = [t.float().sum() if t.dtype.itemsize < 4 else t.sum() for _, t in tensors(value) if _is_differentiable(t)]
-    return torch.stack([part.to(parts[0]) for part in parts]).sum() if parts else None
+    sums = [_sum(rows) for _, tensor in tensors(value) if _is_differentiable(tensor) for rows in _rows(tensor)]
+    return torch.stack([one.to(sums[0]) for one in sums]).sum() if sums else None
+
+
+def _rows(tensor: torch.Tensor) -> tuple[torch.Tensor, ...]:
+    # A nested tensor of the strided layout has no sum of its own.
+    return tensor.unbind() if tensor.is_nested and tensor.layout == torch.strided else (tensor,)
+
+
+def _sum(tensor: torch.Tensor) -> torch.Tensor:
+    return tensor.float().sum() if tensor.dtype.itemsize < 4 else tensor.sum()
 
 
 def _is_differentiable(tensor: torch.Tensor) -> bool:
@@ -61,10 +72,22 @@ def _is_differentiable(tensor: torch.Tensor) -> bool:
 
 
 def not_finite(results: Iterable[tuple[str, torch.Tensor]]) -> tuple[str, ...]:
-    """The paths of the float tensors that hold a NaN or an infinity."""
-    return tuple(path for path, t in results if t.is_floating_point() and not bool(torch.isfinite(t).all()))
+    """The paths of the float tensors that hold a NaN or an infinity. What cannot be read is none of them."""
+    return tuple(path for path, tensor in results if any(_is_broken(part) for _, part in parts(tensor) or ()))
+
+
+def _is_broken(part: torch.Tensor) -> bool:
+    return (part.is_floating_point() or part.is_complex()) and not bool(torch.isfinite(part).all())
+
+
+def unread(results: Iterable[tuple[str, torch.Tensor]]) -> tuple[str, ...]:
+    """The paths of the results whose values cannot be read, and so are compared with nothing."""
+    return tuple(path for path, tensor in results if parts(tensor) is None)
 
 
 def detached(value: object) -> tuple[tuple[str, torch.Tensor], ...]:
-    """Copies of the tensors in `value`, safe from the next step (CUDA graphs reuse their outputs' memory)."""
-    return tuple((path, tensor.detach().clone()) for path, tensor in tensors(value))
+    """Copies of the tensors in `value`, safe from the next step (CUDA graphs reuse their outputs' memory).
+
+    All are dense: a sparse or nested one is given as its parts, one that cannot be read as a meta tensor.
+    """
+    return tuple(copied for path, tensor in tensors(value) for copied in readable(path, tensor))

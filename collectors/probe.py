@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from enum import Enum
 from typing import Any
@@ -107,12 +108,25 @@ class Probe:
         event.record()
         return event
 
+    @contextlib.contextmanager
+    def clocking(self) -> Iterator[None]:
+        """A clock around every graph while the block runs."""
+        self.mode = ProbeMode.CLOCK
+        try:
+            yield
+        finally:
+            self.mode = ProbeMode.OFF
+
     def begin_step(self) -> None:
         """Start the clock of a step. The device must be idle."""
         self._marks.clear()
         self._used = 0
         self._step_host_ns = time.perf_counter_ns()
         self._step_event = self._event()
+
+    def has_begun(self) -> bool:
+        """Whether the device has come to the step that was begun last. True without a device."""
+        return self._step_event is None or bool(self._step_event.query())
 
     def end_step(self) -> Any:
         """Mark the end of the step's work; the caller then waits for the device and calls `calls`."""

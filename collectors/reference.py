@@ -30,7 +30,7 @@ def step_results(stepper: Stepper) -> Results:
     """Outputs, loss and gradients of one step, copied."""
     output, loss = stepper.run()
     results = detached(output)
-    if loss is not None:
+    if isinstance(loss, torch.Tensor):
         results += (("loss", loss.detach().clone()),)
     results += stepper.gradients()
     stepper.wait()

@@ -17,6 +17,7 @@ import torch
 from torch.nn.modules.lazy import LazyModuleMixin
 from torch.nn.parameter import is_lazy
 
+from collectors.tensor_parts import parts
 from collectors.workload import Workload
 
 _MODULE_INTERNALS: Final = frozenset(vars(torch.nn.Module()))
@@ -74,6 +75,11 @@ class State:
         if self._cuda_random is not None:
             torch.cuda.set_rng_state(self._cuda_random)
 
+    @property
+    def unread(self) -> tuple[str, ...]:
+        """The types of the tensors that cannot be read, each once: whether a step changes those is not known."""
+        return tuple(dict.fromkeys((*self._model.unread, *self._inputs.unread)))
+
     def changed_inputs(self) -> bool:
         """Whether any input now differs from when this was made."""
         return self._inputs.differs()
@@ -91,6 +97,8 @@ class _Snapshot:
         self._containers: list[_Kept] = []
         self._generators: list[tuple[torch.Generator, torch.Tensor]] = []
         self._seen: set[int] = set()
+        self.unread: list[str] = []
+        """The types of the tensors whose values cannot be read: what a step does to them is not seen."""
         for root in roots:
             self._walk(root, 0)
 
@@ -117,7 +125,7 @@ class _Snapshot:
         match value:
             case torch.Tensor():
                 if not is_lazy(value):
-                    self._tensors.append((value, value.detach().clone()))
+                    self._keep(value)
             case torch.nn.Module():
                 for module in value.modules():
                     self._walk_module(module)
@@ -131,6 +139,13 @@ class _Snapshot:
             case _ if _is_data(value):
                 for fields in _fields(value):
                     self._hold(fields, depth)
+
+    def _keep(self, tensor: torch.Tensor) -> None:
+        kept = _copy_of(tensor)
+        if kept is not None:
+            self._tensors.append((tensor, kept))
+        if kept is None or (not tensor.is_meta and parts(kept) is None):
+            self.unread.append(type(tensor).__name__)
 
     def _walk_module(self, module: torch.nn.Module) -> None:
         if id(vars(module)) in self._seen:
@@ -244,19 +259,38 @@ def _put_back(tensor: torch.Tensor, kept: torch.Tensor) -> None:
     # autograd assume of unchanged weights.
     if not _differs(tensor, kept):
         return
-    if tensor.shape != kept.shape or tensor.dtype != kept.dtype:
+    if _kind(tensor) != _kind(kept):
         tensor.data = kept.clone()
     else:
         tensor.copy_(kept)
 
 
 def _differs(tensor: torch.Tensor, kept: torch.Tensor) -> bool:
-    if tensor.shape != kept.shape or tensor.dtype != kept.dtype or tensor.layout != kept.layout:
+    """Whether the values differ. What cannot be read is taken for unchanged, and `State.unread` says so."""
+    if _kind(tensor) != _kind(kept):
         return True
-    if tensor.is_meta:
+    now, then = parts(tensor), parts(kept)
+    if now is None or then is None:
         return False
-    if tensor.layout != torch.strided:
-        return not torch.equal(tensor.detach().to_dense(), kept.to_dense())
-    if tensor.is_floating_point() or tensor.is_complex():
-        return not torch.allclose(tensor.detach(), kept, rtol=0.0, atol=0.0, equal_nan=True)
-    return not torch.equal(tensor.detach(), kept)
+    return len(now) != len(then) or any(_part_differs(a, b) for (_, a), (_, b) in zip(now, then, strict=True))
+
+
+def _part_differs(now: torch.Tensor, then: torch.Tensor) -> bool:
+    if now.shape != then.shape or now.dtype != then.dtype:
+        return True
+    if now.is_floating_point() or now.is_complex():
+        return not torch.allclose(now, then, rtol=0.0, atol=0.0, equal_nan=True)
+    return not torch.equal(now, then)
+
+
+def _kind(tensor: torch.Tensor) -> tuple[object, ...]:
+    # A nested tensor of the strided layout has no shape to ask for.
+    return None if tensor.is_nested else tensor.shape, tensor.dtype, tensor.layout
+
+
+def _copy_of(tensor: torch.Tensor) -> torch.Tensor | None:
+    """None where a subclass cannot be copied."""
+    try:
+        return tensor.detach().clone()
+    except Exception:  # a subclass may raise anything
+        return None

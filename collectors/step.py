@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import contextlib
 import time
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Iterator
+from types import TracebackType
+from typing import Any, Final
 
 import torch
 
@@ -13,6 +14,7 @@ from analyzer.core.settings import Mode
 from collectors import torch_compat
 from collectors.outputs import float_sum
 from collectors.state import State
+from collectors.tensor_parts import readable
 from collectors.workload import Workload
 
 
@@ -33,16 +35,11 @@ class Stepper:
         if work.mode is Mode.INFERENCE:
             with self.gradients_as_in_a_step():
                 return self._forward(), None
-        if work.optimizer is not None:
-            work.optimizer.zero_grad(set_to_none=True)
-        else:
-            self.drop_gradients()
+        self._forget()
         output = self._forward()
-        loss = work.loss(output) if work.loss is not None else float_sum(output)
+        loss = self._given_loss(output) if work.loss is not None else float_sum(output)
         if isinstance(loss, torch.Tensor) and loss.requires_grad:
-            loss.backward()  # type: ignore[no-untyped-call]
-            if work.optimizer is not None:
-                work.optimizer.step()
+            self._learn(loss)
         return output, loss
 
     def timed(self) -> int:
@@ -80,7 +77,8 @@ class Stepper:
         model = self.workload.model
         if self.workload.mode is Mode.INFERENCE or not isinstance(model, torch.nn.Module):
             return ()
-        return tuple((f"grad:{n}", p.grad.detach().clone()) for n, p in model.named_parameters() if p.grad is not None)
+        found = ((f"grad:{name}", p.grad) for name, p in model.named_parameters() if p.grad is not None)
+        return tuple(copied for path, grad in found for copied in _copied(path, grad))
 
     def _forward(self) -> Any:
         work = self.workload
@@ -88,8 +86,44 @@ class Stepper:
             return work.step(self.model, *work.args, **work.kwargs)
         return self.model(*work.args, **work.kwargs)
 
+    def _given_loss(self, output: Any) -> Any:
+        return self.workload.loss(output) if self.workload.loss is not None else None
+
+    def _learn(self, loss: torch.Tensor) -> None:
+        loss.backward()  # type: ignore[no-untyped-call]
+        if self.workload.optimizer is not None:
+            self.workload.optimizer.step()
+
+    def _forget(self) -> None:
+        if self.workload.optimizer is not None:
+            self.workload.optimizer.zero_grad(set_to_none=True)
+        else:
+            self.drop_gradients()
+
     def drop_gradients(self) -> None:
         """Leave no gradient behind on the model's parameters."""
         if isinstance(self.workload.model, torch.nn.Module):
             for parameter in self.workload.model.parameters():
                 parameter.grad = None
+
+
+_OF_THE_USER: Final = frozenset(
+    function.__code__
+    for function in (Stepper._forward, Stepper._given_loss, Stepper._learn, Stepper._forget, Stepper.wait)
+)
+"""Where a step leaves our code for the user's; `wait` hears what the device says of it."""
+
+
+def is_in_users_step(trace: TracebackType | None) -> bool:
+    """Whether a traceback goes through a step into what the user gave: model, step function, loss, optimizer."""
+    while trace is not None:
+        if trace.tb_frame.f_code in _OF_THE_USER:
+            return True
+        trace = trace.tb_next
+    return False
+
+
+def _copied(path: str, grad: torch.Tensor) -> Iterator[tuple[str, torch.Tensor]]:
+    # Eager may give an embedding a sparse gradient where compiled code gives a dense one. Both are as large as the
+    # parameter at most.
+    yield from readable(path, grad.to_dense() if grad.layout == torch.sparse_coo else grad)

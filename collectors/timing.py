@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import time
 from collections import defaultdict
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Container, Sequence
 from typing import Final
 
 from analyzer.core.graphs import GapKey, GraphKey, Region
 from analyzer.core.samples import Samples
 from analyzer.core.timing import RegionTiming, Timing
 from collectors.capture import GraphLog
-from collectors.probe import Probe, ProbeMode, StepCalls
+from collectors.probe import Probe, StepCalls
 from collectors.step import Stepper
 
 MIN_WARMUP_STEPS: Final = 4
@@ -21,6 +21,8 @@ MAX_WARMUP_STEPS: Final = 24
 MAX_WARMUP_S: Final = 120.0
 MIN_SAMPLES: Final = 7
 MAX_SAMPLES: Final = 60
+PROBE_ROUNDS: Final = 3
+PROBES_A_ROUND: Final = 5
 MIN_ROUNDS: Final = 5
 MAX_ROUNDS: Final = 20
 TURN_S: Final = 0.05
@@ -101,11 +103,28 @@ def time_workload(stepper: Stepper, probe: Probe, warmup: tuple[tuple[int, ...],
 
 def probe_steps(stepper: Stepper, probe: Probe, count: int) -> tuple[StepCalls, ...]:
     """`count` steps with a clock around every graph."""
-    probe.mode = ProbeMode.CLOCK
-    try:
+    with probe.clocking():
         return tuple(_probed_step(stepper, probe) for _ in range(count))
-    finally:
-        probe.mode = ProbeMode.OFF
+
+
+def probe_in_turn(
+    stepper: Stepper, probe: Probe, ways: Sequence[Callable[[], None]]
+) -> tuple[tuple[StepCalls, ...], ...]:
+    """Probed steps of several ways to run the same step, taken in turn; each way is what must be switched before."""
+    steps: list[list[StepCalls]] = [[] for _ in ways]
+    for _ in range(PROBE_ROUNDS):
+        for seen, switch in zip(steps, ways, strict=True):
+            switch()
+            stepper.timed()  # not counted: it meets the caches another way left
+            seen += probe_steps(stepper, probe, PROBES_A_ROUND)
+    return tuple(map(tuple, steps))
+
+
+def own_ns(steps: Sequence[StepCalls], digests: Container[str]) -> int | None:
+    """The median time a step of the graphs of these digests together; None where no step called one."""
+    medians = region_medians(steps)
+    mine = [ns for region, ns in medians if isinstance(region, GraphKey) and region.digest in digests]
+    return sum(mine) if mine else None
 
 
 def region_medians(steps: Sequence[StepCalls]) -> tuple[tuple[Region, int], ...]:

@@ -30,6 +30,12 @@ ConfigPatches = Mapping[str, object]
 InnerCompile = Callable[..., Any]
 DispatchMode = TorchDispatchMode
 
+RestartAnalysis = torch._dynamo.exc.RestartAnalysis
+"""No failure, but torch's way to say that Dynamo must capture the frame anew."""
+
+_MOST_GHZ: Final = 3.0
+"""Cycles a nanosecond: an H200 boosts to 1.98 GHz, a GeForce 5090 to some 2.9 (data sheets)."""
+
 _GRAPH_BREAK_LOGS: Final = (
     "torch._dynamo.symbolic_convert.__graph_breaks",
     "torch._dynamo.convert_frame.__graph_breaks",
@@ -136,6 +142,18 @@ def _copied(gm: torch.fx.GraphModule) -> torch.fx.GraphModule:
     if hasattr(gm, "_param_name_to_source"):
         copied._param_name_to_source = gm._param_name_to_source
     return copied
+
+
+def is_static_input(node: torch.fx.Node) -> bool:
+    """Whether a placeholder of a Dynamo graph is a parameter or a buffer, which keeps its place between calls."""
+    facts = node.meta.get("tensor_dict")
+    return bool(facts and facts.get("_dynamo_static_input_type"))
+
+
+def hold_device(ns: int) -> None:
+    """Queue a kernel that keeps the CUDA device busy, with nothing, for at least `ns`."""
+    # It counts cycles: no device so far clocks higher than this, and a slower one is held for longer.
+    torch.cuda._sleep(round(ns * _MOST_GHZ))  # type: ignore[no-untyped-call]
 
 
 def compile_inner(

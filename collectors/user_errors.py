@@ -41,6 +41,9 @@ _CPU_OUT_OF_MEMORY: Final = "DefaultCPUAllocator: "
 """torch raises a plain RuntimeError on the CPU (c10/core/impl/alloc_cpu.cpp)."""
 
 
+_DEVICE_ERROR: Final = "CUDA error"
+"""c10/cuda/CUDAException.cpp: raised at whatever call comes next after the kernel that failed."""
+
 _NEEDS_GRADIENTS: Final = "does not require grad and does not have a grad_fn"
 """torch/csrc/autograd/python_engine.cpp, when something calls backward() without gradients."""
 
@@ -87,6 +90,25 @@ def is_out_of_memory(exc: BaseException) -> bool:
         or (isinstance(e, RuntimeError) and _CPU_OUT_OF_MEMORY in str(e))
         for e in _chain(exc)
     )
+
+
+def own_fault(exc: BaseException) -> str | None:
+    """Our line at which `exc` began, where the traceback shows none of the user's code below it; else None.
+
+    Out of memory, what a device reports late and sys.exit are the program's. The caller has to know that no step of
+    the user's was under way: one that was given something of torch's or of C leaves no frame of its own.
+    """
+    if isinstance(exc, SystemExit) or is_out_of_memory(exc) or _DEVICE_ERROR in str(exc):
+        return None
+    lines = list(traceback.extract_tb(exc.__traceback__))
+    ours = [index for index, line in enumerate(lines) if _is_under(line.filename, _OWN_PACKAGES)]
+    if not ours:
+        return None
+    below = lines[ours[-1] + 1 :]
+    if any(not _is_under(line.filename, (_TORCH_ROOT, *_INSTALLED)) for line in below):
+        return None
+    last = lines[ours[-1]]
+    return f"{Path(last.filename).name}:{last.lineno} in {last.name}"
 
 
 def describe(exc: BaseException) -> str:

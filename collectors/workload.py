@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import contextlib
+import inspect
 import random
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
 import numpy as np
@@ -26,12 +27,22 @@ NO_OPTIMIZER: Final = "no optimizer was given: gradients are computed and no wei
 
 
 @dataclass(frozen=True, slots=True)
+class InputSet:
+    """The inputs of one more call, and the loss that knows them; None is the workload's own way."""
+
+    args: tuple[Any, ...]
+    kwargs: Mapping[str, Any]
+    loss: Callable[..., Any] | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class Workload:
     """One thing to run, ready on its device.
 
     `model` is an `nn.Module` or any callable, called as `model(*args, **kwargs)`, or by the user's own
     `step(model, *args, **kwargs) -> output`. `loss(output)` gives a scalar; None is the sum of the float outputs.
-    `loss` and `optimizer` are None in inference. `form` says which of the forms the user chose.
+    `loss` and `optimizer` are None in inference. `form` says which of the forms the user chose. `variants` are inputs
+    of later calls, for what only a change of inputs shows; every figure is for `args` and `kwargs`.
     """
 
     model: Callable[..., Any]
@@ -46,6 +57,11 @@ class Workload:
     loss: Callable[..., Any] | None = None
     optimizer: torch.optim.Optimizer | None = None
     notes: tuple[str, ...] = field(default=())
+    variants: tuple[InputSet, ...] = field(default=())
+
+    def on(self, inputs: InputSet) -> Workload:
+        """This workload on other inputs."""
+        return replace(self, args=inputs.args, kwargs=inputs.kwargs, loss=inputs.loss or self.loss, variants=())
 
     @classmethod
     def of(
@@ -70,6 +86,8 @@ class Workload:
         target = resolve_device(device or _device_of(model, args, kwargs))
         chosen = _parse_mode(mode)
         training = chosen is Mode.TRAINING
+        if training and optimizer is not None:
+            require_plain_step(optimizer)
         name = type(model).__name__ if isinstance(model, nn.Module) else getattr(model, "__name__", "model")
         return cls(
             model=prepare_model(model, target, chosen),
@@ -90,6 +108,17 @@ class Workload:
 def training_notes(loss: object | None, optimizer: object | None) -> tuple[str, ...]:
     """What a training run does in place of what the user did not give."""
     return tuple(note for given, note in ((loss, NO_LOSS), (optimizer, NO_OPTIMIZER)) if given is None)
+
+
+def require_plain_step(optimizer: torch.optim.Optimizer) -> None:
+    """Raises UsageError for an optimizer whose step calls the model itself, as LBFGS does."""
+    closure = inspect.signature(optimizer.step).parameters.get("closure")
+    if closure is not None and closure.default is closure.empty:
+        raise UsageError(
+            f"{type(optimizer).__name__} runs the model several times a step, through a closure",
+            hint="write the whole step yourself: --entry FUNCTION that returns an analyzer.Workload with a step that "
+            "calls optimizer.step(closure) and returns a detached output, and without an optimizer",
+        )
 
 
 def require_callable(model: object, what: str) -> None:

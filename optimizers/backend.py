@@ -193,6 +193,8 @@ class SwitchBackend:
         watched = WatchedCompile(self._watch, GraphKey(graph.digest, graph.direction), candidate, gm)
         try:
             graph.variants[candidate.id] = watched.compile(inputs, candidate)
+        except torch_compat.RestartAnalysis:
+            raise  # Dynamo waits for it: the graph is captured anew
         except Exception as error:  # whatever a compiler raises costs the candidate, not the run
             graph.failures[candidate.id] = failure_of(error)
         graph.direction = watched.key.direction

@@ -10,7 +10,7 @@ class Part(Enum):
     """What a nanosecond was spent on; the value is the word shown to people."""
 
     STARVED = "starved"
-    """Nothing ran on the device, because the host had not launched it yet. On a CPU: the framework's own time."""
+    """Nothing ran on the device, because the host had not launched it yet. On a CPU: the host's own work."""
     COMPUTE = "compute"
     """Kernels nearer to the arithmetic peak than to the memory one."""
     MEMORY = "memory"

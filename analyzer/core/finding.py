@@ -3,8 +3,18 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from enum import StrEnum
 
 from analyzer.core.graphs import SourceLine
+
+
+class Confidence(StrEnum):
+    """How sure it is that the pattern is there; what it costs is another question."""
+
+    CERTAIN = "certain"
+    """Torch says so, a setting says so, or it was counted."""
+    LIKELY = "likely"
+    """Matched or measured by a pattern with known exceptions: `analyze explain` names them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -17,6 +27,7 @@ class Finding:
     ns_per_step: int | None
     remedy: str
     count: int = 1
+    confidence: Confidence = Confidence.LIKELY
 
 
 @dataclass(frozen=True, slots=True)

@@ -127,7 +127,8 @@ class Graph:
     `flops` are those of its matrix products and convolutions, `bytes` the compulsory traffic of its compiled
     kernels as Inductor counts it; None where unknown. `kernels` are those that Inductor told us of, by name; empty
     where it compiled them before anybody asked. `loops` are the innermost loops of its generated C++ and `scalar_loops`
-    those of them without vectors, on a CPU.
+    those of them without vectors, on a CPU. `copied_bytes` are those of the inputs that a CUDA graph would copy at each
+    replay: all but parameters and buffers.
     """
 
     key: GraphKey
@@ -141,6 +142,7 @@ class Graph:
     kernels: tuple[KernelFacts, ...] = ()
     loops: int | None = None
     scalar_loops: int | None = None
+    copied_bytes: int | None = None
 
     @property
     def where(self) -> SourceLine | None:

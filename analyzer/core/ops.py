@@ -140,10 +140,23 @@ class DenormalFacts:
 
 
 @dataclass(frozen=True, slots=True)
+class ModeUse:
+    """A setting of torch that was on while operators of the step ran: `operators` of them, the first at `where`.
+
+    `name` is `anomaly`, `deterministic`, or `gradients`: of that, operators whose gradient is recorded alone count.
+    """
+
+    name: str
+    where: SourceLine | None
+    operators: int
+
+
+@dataclass(frozen=True, slots=True)
 class OpLog:
     """One eager step. `is_complete` is False where the log was cut at its limit, or an operator could not be read.
 
-    `denormals` is None where none were looked for (on any device but a CPU).
+    `denormals` is None where none were looked for (on any device but a CPU). `modes` are settings that were on in the
+    step, wherever they were set.
     """
 
     calls: tuple[OpCall, ...]
@@ -153,7 +166,12 @@ class OpLog:
     host_calls: tuple[HostCall, ...] = ()
     loaders: tuple[LoaderUse, ...] = ()
     denormals: DenormalFacts | None = None
+    modes: tuple[ModeUse, ...] = ()
 
     def named(self, *ops: str) -> tuple[OpCall, ...]:
         """The calls of these operators, in the order of the step."""
         return tuple(call for call in self.calls if call.op in ops)
+
+    def mode(self, name: str) -> ModeUse | None:
+        """The use of this setting in the step, None where no operator ran under it."""
+        return next((use for use in self.modes if use.name == name), None)

@@ -95,9 +95,12 @@ class RegionBudget:
         return sum(kernel.ns for kernel in self.kernels if kernel.is_over) / total if total else 0.0
 
 
-NO_TIMING: Final = "the clean pass did not time it: run `analyze` on the model, a trace alone has only profiled times"
-NO_WORK: Final = "no device row was linked: record with the device's activities and our ranges around each graph"
-NOT_SEEN: Final = "the profiled pass did not reach it: record more steps"
+NO_TIMING: Final = "there was no clean pass: run `analyze` on the model, a trace alone has only profiled times"
+NOT_CALLED: Final = "no timed step in steady state calls it, only recorded ones do: the steps are not alike"
+NO_WORK: Final = (
+    "no device work was recorded in any region: `analyze doctor` says whether the profiler sees kernels here"
+)
+NOT_SEEN: Final = "the recorded steps did not call it, though timed ones did: the steps are not alike"
 
 
 def region_budgets(timing: Timing | None, attribution: Attribution, context: Context) -> tuple[RegionBudget, ...]:
@@ -110,7 +113,8 @@ def region_budgets(timing: Timing | None, attribution: Attribution, context: Con
     budgets = [_region_budget(t, attribution, kernels, context) for t in timed]
     known = {t.timing.region for t in timed}
     untimed = [r for r in attribution.regions if r.region not in known]
-    return (*budgets, *(_untimed(r, attribution) for r in untimed))
+    missing = NO_TIMING if timing is None else NOT_CALLED
+    return (*budgets, *(_untimed(r, attribution, missing) for r in untimed))
 
 
 def step_budget(timing: Timing, attribution: Attribution, budgets: Sequence[RegionBudget]) -> Budget:
@@ -253,7 +257,7 @@ def _starved(
     return host_parts(idle.starved_ns, work.host, device, kernels.dispatch_ns) if attribution.tells_host else None
 
 
-def _untimed(work: RegionWork, attribution: Attribution) -> RegionBudget:
+def _untimed(work: RegionWork, attribution: Attribution, missing: str) -> RegionBudget:
     return RegionBudget(
         region=work.region,
         budget=None,
@@ -261,7 +265,7 @@ def _untimed(work: RegionWork, attribution: Attribution) -> RegionBudget:
         kernels_per_step=float(np.mean(work.kernels)) if work.kernels else None,
         linked_share=attribution.attributed.linked_share,
         is_host=attribution.is_host,
-        missing=NO_TIMING,
+        missing=missing,
     )
 
 

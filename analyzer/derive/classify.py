@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+from collections import Counter
 from typing import Final
 
 from analyzer.core.budget import Budget, Part
@@ -17,16 +19,19 @@ LEAST_CONFIDENCE: Final = 0.5
 NEAR_SHARE: Final = 0.15
 """A rival that wins in this share of the perturbed budgets, one in seven, is named beside the verdict."""
 
+_UNCOUNTED: Final = "most of its time is in kernels whose operations and bytes are not known"
+_FAR: Final = "most of its time is in kernels so far from both roofs that neither explains it"
+
 _MISSING: Final[tuple[tuple[Part, str], ...]] = (
-    (
-        Part.UNKNOWN_KERNELS,
-        "most of its time is in kernels of unknown operations and bytes, or so far from both roofs that neither "
-        "explains it: record with record_shapes=True, on an idle machine",
-    ),
+    (Part.UNKNOWN_KERNELS, _UNCOUNTED),
     (Part.COPIES, "most of its time is copies between memories, which none of the four bounds describes"),
-    (Part.OTHER, "most of its time is explained by neither pass: record more steps"),
+    (Part.OTHER, "most of its time is explained by neither pass"),
 )
-UNLINKED: Final = "too much device time is linked to no region: record a whole step, launches included"
+_NAMED: Final = 2
+_NAME_LENGTH: Final = 80
+_ARGUMENTS: Final = re.compile(r"(?<=\w)[<(].*", re.DOTALL)
+
+UNLINKED: Final = "too much device time is linked to no region: the trace lacks the launches of its kernels"
 TOO_SHORT: Final = (
     f"it takes about as little as two device events resolve ({duration(TIMER_NS)}): nothing can be told of it"
 )
@@ -47,11 +52,11 @@ def verdict(region: RegionBudget) -> Verdict:
     """
     budget = region.budget
     if budget is None or not budget.elapsed_ns or region.missing is not None:
-        return _undecided(region, region.missing or NO_TIMING)
+        return _undecided(region, region.missing or (NO_TIMING if budget is None else TOO_SHORT))
     bound = max(BOUNDS, key=lambda b: bound_ns(budget, b))
     unbound = next((p for p in by_size(budget) if any(p is part for part, _ in _MISSING)), None)
     if unbound is not None and budget.ns(unbound) >= bound_ns(budget, bound):
-        return _undecided(region, next(text for part, text in _MISSING if part is unbound))
+        return _undecided(region, _without_bound(region, unbound))
     unlinked = _unlinked(region)
     if bound is Bound.CPU and unlinked > 0 and unlinked > _margin(budget, bound):
         # Kernels that nothing links may have run while the device looks idle here.
@@ -67,6 +72,27 @@ def verdict(region: RegionBudget) -> Verdict:
         evidence=(*_told(region, budget, bound), *_near(bound, found), *_others(region, budget, bound), *region.notes),
         savings=_savings(region, budget),
     )
+
+
+def _without_bound(region: RegionBudget, part: Part) -> str:
+    """Why its largest part names no bound; of kernels that no roof explains also which two take the longest."""
+    text = next(text for other, text in _MISSING if other is part)
+    if part is not Part.UNKNOWN_KERNELS:
+        return text
+    unknown = [kernel for kernel in region.kernels if kernel.part is part]
+    uncounted = sum(kernel.ns for kernel in unknown if kernel.memory_ns is None)
+    counted = sum(kernel.ns for kernel in unknown) - uncounted
+    times = Counter[str]()
+    for kernel in unknown:
+        if kernel.name and (kernel.memory_ns is None) == (uncounted >= counted):
+            times[_short(kernel.name)] += kernel.ns
+    names = ", ".join(name for name, _ in times.most_common(_NAMED))
+    return (text if uncounted >= counted else _FAR) + (f" ({names})" if names else "")
+
+
+def _short(kernel: str) -> str:
+    """A C++ kernel's name without its return type, template and call arguments, which fill lines."""
+    return _ARGUMENTS.sub("", kernel.removeprefix("void "))[:_NAME_LENGTH]
 
 
 def _undecided(region: RegionBudget, missing: str) -> Verdict:
@@ -137,7 +163,7 @@ def _too_near(budget: Budget, bound: Bound, found: Odds) -> str:
         return TOO_SHORT
     rival = found.rival(bound)
     if rival is None:
-        return "its largest part is not larger than what is not explained: record more steps, on an idle machine"
+        return "its largest part is not larger than what is not explained"
     first, second = (f"{b.value} {share(bound_ns(budget, b) / budget.elapsed_ns)}" for b in (bound, rival[0]))
     return f"{first} and {second} are too near to tell apart: measure longer, on an idle machine"
 

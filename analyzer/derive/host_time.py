@@ -11,15 +11,18 @@ from typing import Final
 
 import numpy as np
 
+from analyzer.core.budget import HostKind
 from analyzer.core.graphs import GraphKey
 from analyzer.core.intervals import EMPTY, Intervals, intersect, subtract, union
 from analyzer.core.trace import BoolColumn, EventKind, IntColumn, Trace
-from analyzer.derive.host_rows import GUARDS_ROW, KINDS, OWN_COST, UNSEEN, WAITS, host_codes
-from analyzer.derive.nesting import NOBODY, innermost
+from analyzer.derive.host_rows import GUARDS_ROW, KINDS, LONGEST_BYTECODE_NS, OWN_COST, UNSEEN, WAITS, host_codes
+from analyzer.derive.nesting import NOBODY, Innermost, innermost
 from analyzer.derive.timeline import NOWHERE, Timeline
 
 _PYTHON: Final = len(KINDS) - 1
 """The code of what no row covers: HostKind.PYTHON, the last of its kinds."""
+
+_BYTECODE: Final = KINDS.index(HostKind.BYTECODE)
 
 _REFILL: Final = WAITS + 1
 _CODES: Final = _REFILL + 1
@@ -193,12 +196,23 @@ def _spent(
     start, length = start[keep], length[keep]
     owner = inner.at(start)
     code = np.where(owner == NOBODY, _PYTHON, codes[owner]) if owner.size else owner
+    code = np.where((code == _BYTECODE) & _is_long(inner, start), _PYTHON, code)
     code = np.where((code != WAITS) & refill.contains(start), _REFILL, code)
     span = np.searchsorted(span_start, start, side="right") - 1
     region = np.asarray([s.region for s in spans], dtype=np.int64)[span]
     step = np.asarray([s.step for s in spans], dtype=np.int64)[span]
     np.add.at(spent, (region, step, code), length)
     return spent
+
+
+def _is_long(inner: Innermost, points_ns: IntColumn) -> BoolColumn:
+    """Whether at each of these moments nothing opened or closed for longer than Dynamo's bytecode takes."""
+    if not inner.start_ns.size:
+        return np.zeros(points_ns.size, dtype=np.bool_)
+    # The last stretch is nobody's, and as long as any.
+    length = np.append(np.diff(inner.start_ns), 0)
+    is_long: BoolColumn = length[np.searchsorted(inner.start_ns, points_ns, side="right") - 1] > LONGEST_BYTECODE_NS
+    return is_long
 
 
 def _launch_calls(trace: Trace, timeline: Timeline) -> tuple[IntColumn, IntColumn]:

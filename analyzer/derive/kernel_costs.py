@@ -15,7 +15,8 @@ from analyzer.core.trace import BoolColumn, EventKind
 from analyzer.derive.attribution import Attribution
 from analyzer.derive.costs.cost import Cost
 from analyzer.derive.costs.instructions import instructions_of_ops
-from analyzer.derive.costs.table import cost_of, is_list_operator
+from analyzer.derive.costs.stages import Stage, has_stages, stage_of
+from analyzer.derive.costs.table import cost_of
 from analyzer.derive.host_work import INDUCTOR_KERNEL
 
 CLIMB_LEVELS: Final = 4
@@ -26,7 +27,8 @@ CLIMB_LEVELS: Final = 4
 @dataclass(frozen=True, slots=True)
 class KernelCosts:
     """One cost beside each row of `Attribution.work`, None where nothing is known of it. Kernels of one operator share
-    its cost by their durations, so that they are all as far from a roof as the operator is.
+    its cost by their durations, so that they are all as far from a roof as the operator is; but those of which it is
+    known what step of it they do have the cost of that step.
 
     `shares` are those: 1.0 for a kernel that has its cost alone. `flops` and `bytes` are its part of the cost, 0.0
     where that is unknown.
@@ -54,20 +56,18 @@ class KernelCosts:
 def kernel_costs(attribution: Attribution) -> KernelCosts:
     """The cost of every kernel whose operator has a formula and was recorded with its shapes."""
     work = attribution.work
-    seen: dict[_Asked, Cost | None] = {}
-    names = attribution.trace.names
-    over_lists = frozenset(() if attribution.is_host else (i for i, n in enumerate(names) if is_list_operator(n)))
-    found = [_found(attribution, i, seen, over_lists) for i in range(len(work))]
-    group_ns: dict[int, int] = defaultdict(int)
+    seen: dict[_Asked, _Told] = {}
+    found = _left_over([_found(attribution, i, seen) for i in range(len(work))])
+    group_ns: dict[_Group, int] = defaultdict(int)
     for i, hit in enumerate(found):
         if hit is not None:
-            group_ns[hit[0]] += int(work.own_ns[i])
+            group_ns[hit.group] += int(work.own_ns[i])
     # Some µs a row: the costs themselves are looked up once a name and shape.
     shares = [
-        int(work.own_ns[i]) / group_ns[hit[0]] if hit is not None and group_ns[hit[0]] else 0.0
+        int(work.own_ns[i]) / group_ns[hit.group] if hit is not None and group_ns[hit.group] else 0.0
         for i, hit in enumerate(found)
     ]
-    return KernelCosts.of([hit[1] if hit else None for hit in found], np.asarray(shares, dtype=np.float64))
+    return KernelCosts.of([hit.cost if hit else None for hit in found], np.asarray(shares, dtype=np.float64))
 
 
 def from_reference(
@@ -156,36 +156,70 @@ def _spread(
 
 
 _Asked = tuple[int, int | None, int | None]
-"""The name and detail of an operator, and the name of the kernel where the cost depends on it."""
+"""The name and detail of an operator, and the name of the kernel, on a device where it has one of its own."""
+
+_Told = tuple[Cost | None, Stage | None]
+_Group = tuple[int, int | None]
+"""The operator row whose cost is shared, and what by: None for all of it, ALL for a step that several kernels do, or
+the row of the kernel that does a step alone.
+"""
+
+ALL: Final = -1
 
 
-def _found(
-    attribution: Attribution, index: int, seen: dict[_Asked, Cost | None], over_lists: frozenset[int]
-) -> tuple[int, Cost] | None:
-    """The operator row that a kernel's cost is of, and the cost. `seen` keeps the costs by what they are asked for;
-    `over_lists` are the names whose cost depends on the kernel.
-    """
+@dataclass(frozen=True, slots=True)
+class _Hit:
+    """A kernel's cost, and what it is shared with. `is_step` where the kernel does a part of what its operator must."""
+
+    group: _Group
+    cost: Cost
+    is_step: bool = False
+
+
+def _left_over(found: list[_Hit | None]) -> list[_Hit | None]:
+    """Without costs for the other kernels of operators whose known steps move all that the operator must."""
+    moved: dict[int, int] = defaultdict(int)
+    for hit in found:
+        if hit is not None and hit.is_step:
+            moved[hit.group[0]] += hit.cost.bytes
+    return [
+        None if hit and hit.group[1] is None and 0 < hit.cost.bytes <= moved.get(hit.group[0], 0) else hit
+        for hit in found
+    ]
+
+
+def _found(attribution: Attribution, index: int, seen: dict[_Asked, _Told]) -> _Hit | None:
+    """What is known of a kernel. `seen` keeps the costs by what they are asked for."""
     work, trace = attribution.work, attribution.trace
     kernel = int(work.row[index])
     if not work.has_op[index] or trace.kind[kernel] in (EventKind.COPY, EventKind.MEMSET):
         return None
     row = int(work.op[index])
     for _ in range(1 if attribution.is_host else CLIMB_LEVELS):
-        needs_kernel = int(trace.name_id[row]) in over_lists
         key = (
             int(trace.name_id[row]),
             int(trace.detail_id[row]) if trace.has_detail[row] else None,
-            int(trace.name_id[kernel]) if needs_kernel else None,
+            None if attribution.is_host else int(trace.name_id[kernel]),
         )
         if key not in seen:
-            seen[key] = cost_of(trace.name(row), trace.detail(row), trace.name(kernel) if needs_kernel else None)
-        cost = seen[key]
+            seen[key] = _told(attribution, row, None if attribution.is_host else trace.name(kernel))
+        cost, stage = seen[key]
+        if stage is not None:
+            return _Hit((row, ALL if stage.is_shared else kernel), stage.cost, is_step=not stage.is_beside)
         if cost is not None:
-            return row, cost
+            return _Hit((row, None), cost)
         if not attribution.has_parent_op[row]:
             return None
         row = int(attribution.parent_op[row])
     return None
+
+
+def _told(attribution: Attribution, row: int, kernel: str | None) -> _Told:
+    name, detail = attribution.trace.name(row), attribution.trace.detail(row)
+    cost = cost_of(name, detail, kernel)
+    if cost is None or detail is None or kernel is None or not has_stages(name):
+        return cost, None
+    return cost, stage_of(name, detail, kernel, cost)
 
 
 def _by_name(attribution: Attribution, rows: NDArray[np.int64]) -> dict[tuple[Region, str, int], list[int]]:

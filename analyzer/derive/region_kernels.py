@@ -18,14 +18,14 @@ from analyzer.derive.costs.cost import Cost
 from analyzer.derive.doubt import KernelPoint
 from analyzer.derive.host_work import has_dispatch
 from analyzer.derive.kernel_costs import KernelCosts
-from analyzer.derive.residency import resident_bytes
+from analyzer.derive.residency import missed_rereads, resident_bytes
 from analyzer.derive.roofline import Anomaly, Kernel, RoofPoint, roof_point
 
 PARTS: Final = (Part.COMPUTE, Part.MEMORY, Part.LATENCY, Part.UNKNOWN_KERNELS)
 
 WRONG_PEAK: Final = 1.3
-"""Times a peak, from which on the peak is wrong and not the burst fast: peaks are measured sustained, and a kernel after
-an idle moment runs at a higher clock (a 4096³ product in TF32: 1.08 times what an H200 sustains)."""
+"""Times a peak, from which on the peak is wrong and not the burst fast: peaks are measured sustained, and a kernel
+after an idle moment runs at a higher clock (a 4096³ product in TF32: 1.08 times what an H200 sustains)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,12 +87,17 @@ def region_kernels(
 
 @dataclass(frozen=True, slots=True)
 class _Judged:
-    """One kernel: its time without its dispatch, and its place under the roofs."""
+    """One kernel: its time, that without its dispatch, and its place under the roofs. `is_counted` is whether
+    hardware counted the instructions of its kind.
+    """
 
     step: int
+    is_counted: bool
+    own_ns: int
     work_ns: int
     dispatch_ns: int
     point: RoofPoint
+    name: str
 
 
 def _judge(
@@ -101,34 +106,44 @@ def _judge(
     index, held = place
     work = attribution.work
     name, own_ns = attribution.trace.name(int(work.row[index])), int(work.own_ns[index])
-    kernel = _kernel(name, own_ns, costs.costs[index], (float(costs.shares[index]), held))
+    kernel = _kernel(name, own_ns, costs.costs[index], (float(costs.shares[index]), held), device)
     dispatch = device.empty_op_ns if attribution.is_host and has_dispatch(name) else None
     dispatch_ns = min(own_ns, round(dispatch or 0.0))
     point = roof_point(kernel, device, allow_tf32)
-    return _Judged(int(work.step[index]), own_ns - dispatch_ns, dispatch_ns, point)
+    cost = costs.costs[index]
+    is_counted = cost is not None and cost.is_counted
+    return _Judged(int(work.step[index]), is_counted, own_ns, own_ns - dispatch_ns, dispatch_ns, point, name)
 
 
 def _point(judged: _Judged) -> KernelPoint:
     point = judged.point
     is_over = point.anomaly is Anomaly.ARITHMETIC and (point.compute_ns or 0.0) > WRONG_PEAK * judged.work_ns
-    return KernelPoint(point.part, judged.work_ns, point.compute_ns, point.memory_ns, point.is_rough, is_over)
+    compute_ns, memory_ns = (
+        None if share is None else share * judged.own_ns for share in (point.compute_share, point.memory_share)
+    )
+    is_counted = point.is_rough and judged.is_counted
+    return KernelPoint(
+        point.part, judged.work_ns, compute_ns, memory_ns, point.is_rough, is_over, is_counted, judged.name
+    )
 
 
-def _kernel(name: str, own_ns: int, cost: Cost | None, part: tuple[float, float]) -> Kernel:
+def _kernel(name: str, own_ns: int, cost: Cost | None, part: tuple[float, float], device: Device) -> Kernel:
     """`part` is the kernel's share of the cost, and the bytes that the cache may have held of it."""
     share, held = part
     if cost is None:
         return Kernel(name, own_ns, None, None, None)
+    again = missed_rereads(cost, device)
     return Kernel(
         name=name,
         duration_ns=own_ns,
         flops=None if cost.flops is None else cost.flops * share,
-        bytes=cost.bytes * share,
+        bytes=(cost.bytes + again) * share,
         dtype=cost.dtype,
         instructions=None if cost.instructions is None else cost.instructions * share,
         is_floor=cost.is_floor,
-        read_bytes=sum(cost.reads) * share if cost.reads and cost.writes else None,
+        read_bytes=(sum(cost.reads) + again) * share if cost.writes else None,
         resident_bytes=held,
+        crossing_bytes=None if cost.crossings is None else cost.crossings * share,
     )
 
 

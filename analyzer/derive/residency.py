@@ -11,12 +11,28 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
+from analyzer.core.device import Device
 from analyzer.derive.attribution import Attribution
+from analyzer.derive.costs.cost import Cost
 from analyzer.derive.kernel_costs import KernelCosts
 
 WHOLE: Final = 0.999
 """Of an operator whose kernels share its cost: its output is there once all of them ran. Shares add up to 1 but for
 rounding."""
+
+
+REUSED_SHARE: Final = 0.5
+"""Of the last cache, that holds what is read again and again: since the A100 each of its two halves keeps its own copy
+of what the multiprocessors on its side read (NVIDIA A100 Tensor Core GPU Architecture, "A100 L2 cache")."""
+
+
+def missed_rereads(cost: Cost, device: Device) -> float:
+    """Bytes that a kernel reads from memory again, as the cache held only a part of what lay between; 0.0 where the
+    size of the cache is not known, and on a CPU, whose libraries cut their work in other ways.
+    """
+    if device.kind == "cpu" or device.l2_bytes is None or not cost.reread_span:
+        return 0.0
+    return cost.rereads * max(0.0, 1.0 - REUSED_SHARE * device.l2_bytes / cost.reread_span)
 
 
 def resident_bytes(costs: KernelCosts, attribution: Attribution, cache_bytes: int | None) -> NDArray[np.float64]:

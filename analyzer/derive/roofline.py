@@ -8,7 +8,7 @@ from enum import Enum
 from typing import Final
 
 from analyzer.core.budget import Part
-from analyzer.core.device import VECTOR, Device
+from analyzer.core.device import VECTOR, Device, Source
 
 LATENCY_SHARE: Final = 0.40
 """Under this share of both roofs a kernel waits rather than works: the mark that our verdicts are validated against
@@ -51,6 +51,32 @@ CPU that torch is run on."""
 OPERATIONS_A_MULTIPLY_ADD: Final = 2
 """An instruction of `Kernel.instructions` takes the time of one multiply-add, which a peak counts as two operations."""
 
+REACHED_BY_PRODUCTS: Final = 0.93
+REACHED_BY_DTYPE: Final = {"float32": 0.87, "int8": 0.68}
+REACHED_BY_VECTORS: Final = 0.98
+REACHED_BY_COPIES: Final = 0.91
+"""What the kernels that measure a device reach of its hardware's own rates by the counters of an H200: products of
+8192³ in bf16, TF32 and fp8 93, 93 and 92 % of the tensor cores' time, in float32 (4096³) 87 % of the issue slots, in
+int8, for which cuBLAS takes a kernel made for Ampere, 68 %; copies, reads and fills of 0.5 GB 89 to 92 % of DRAM's
+rate. Multiply-adds from registers: 65.7 of 66.9 TFLOP/s at 1.98 GHz."""
+
+HOPPER: Final = re.compile(r"\b(?:H100|H200|H800|H20|GH200)\b")
+SYNCHRONOUS: Final = re.compile(r"flash_fwd_|flash_bwd_|fmha_cutlass|cutlass_80_|(?:^|_)sm80_|_s1688|_s16816")
+SYNCHRONOUS_SHARE: Final = 0.629
+"""Kernels made for Ampere multiply by `mma`, which on average reaches 62.9 % of what Hopper's own `wgmma` does (Luo et
+al. 2024, "Benchmarking and Dissecting the Nvidia Hopper GPU Architecture via Microbenchmarking"). FlashAttention-2 gets
+35 to 50 % of an H100's peak for the same reason (Shah et al. 2024, FlashAttention-3)."""
+
+FAST_FLOAT32: Final = re.compile(r"fmha_cutlassF_f32_aligned_\w*_sm80")
+TF32_PRODUCTS: Final = 3
+"""ATen's memory-efficient attention multiplies float32 as three products in TF32 (CUTLASS's OpMultiplyAddFastF32, in
+mem_eff_attention/gemm/ of ATen)."""
+
+HALF_RATE_DOUBLES: Final = re.compile(r"\b(?:V100|A100|A30|H100|H200|H800|GH200)\b")
+DOUBLE_SLOTS: Final = 2
+"""64 results a clock in double precision against 128 in single, on these (CUDA C++ Programming Guide, "Throughput of
+Native Arithmetic Instructions"; a V100: 32 against 64)."""
+
 _TF32_NAME: Final = re.compile(r"tf32|s1688gemm", re.IGNORECASE)
 """Kernels that say themselves that they run TF32 (`cutlass_80_tensorop_s1688gemm_…`, `…_tf32f32_…`)."""
 
@@ -70,7 +96,8 @@ class Kernel:
     """One kernel as the roofline sees it. None is unknown.
 
     `flops`, `bytes`, `dtype`, `instructions` and `is_floor` are those of its `Cost`; `read_bytes` is the part of
-    `bytes` that is read, `resident_bytes` the part that the cache may have held already.
+    `bytes` that is read, `resident_bytes` the part that the cache may have held already, `crossing_bytes` what crosses
+    between that cache and the multiprocessors where it is more.
     """
 
     name: str
@@ -82,6 +109,7 @@ class Kernel:
     is_floor: bool = False
     read_bytes: float | None = None
     resident_bytes: float = 0.0
+    crossing_bytes: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,7 +118,8 @@ class RoofPoint:
 
     `compute_ns` and `memory_ns` are what arithmetic and traffic alone would take at the measured peaks, with a cold
     cache; `warm_ns` is the traffic's if the cache held what it may have held. `is_rough` where `compute_ns` comes from
-    a count of instructions, which is right to a factor of two.
+    a count of instructions, which is right to a factor of two. `compute_share` and `memory_share` are both as shares of
+    the hardware's own rates over the kernel's time, as counters give them: these decide the part.
     """
 
     part: Part
@@ -99,16 +128,29 @@ class RoofPoint:
     anomaly: Anomaly | None = None
     warm_ns: float | None = None
     is_rough: bool = False
+    compute_share: float | None = None
+    memory_share: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class _Times:
-    """What each resource alone would take. `matrix_ns` None: unknown; `instruction_ns` None: not counted."""
+    """What each resource alone would take. `matrix_ns` None: unknown; `instruction_ns` None: not counted.
+
+    `peak_ns` is `matrix_ns` at the peak itself, were the kernel of the best kind; `unit` names the peak.
+    """
+
+    unit: str | None
 
     matrix_ns: float | None
+    peak_ns: float | None
     instruction_ns: float | None
-    memory_ns: float
+    dram_ns: float
+    crossing_ns: float
     warm_ns: float
+
+    @property
+    def memory_ns(self) -> float:
+        return max(self.dram_ns, self.crossing_ns)
 
     @property
     def compute_ns(self) -> float | None:
@@ -134,12 +176,20 @@ def roof_point(kernel: Kernel, device: Device, allow_tf32: bool | None) -> RoofP
     anomaly = _anomaly(kernel, times)
     if anomaly is Anomaly.BANDWIDTH and not _may_be_cached(kernel, device, times):
         return _unknown(kernel, device, None, anomaly)
+    shares = _shares(kernel, device, times)
     if times.compute_ns is None:
-        is_clear = times.memory_ns >= CLEAR_SHARE * kernel.duration_ns
-        point = RoofPoint(Part.MEMORY, None, times.memory_ns, anomaly, times.warm_ns)
-        return point if is_clear else _unknown(kernel, device, times, anomaly)
+        if shares.memory < CLEAR_SHARE:
+            return _unknown(kernel, device, times, anomaly)
+        return RoofPoint(Part.MEMORY, None, times.memory_ns, anomaly, times.warm_ns, memory_share=shares.memory)
     return RoofPoint(
-        _part(kernel, device, times), times.compute_ns, times.memory_ns, anomaly, times.warm_ns, times.is_rough
+        part=_part(kernel, device, times, shares),
+        compute_ns=times.compute_ns,
+        memory_ns=times.memory_ns,
+        anomaly=anomaly,
+        warm_ns=times.warm_ns,
+        is_rough=times.is_rough,
+        compute_share=shares.compute,
+        memory_share=shares.memory,
     )
 
 
@@ -149,36 +199,59 @@ def matrix_dtype(kernel: Kernel, device: Device, allow_tf32: bool | None) -> str
         return "float8_e4m3fn"
     if kernel.dtype != "float32" or device.peak("tf32") is None:
         return kernel.dtype
-    if _TF32_NAME.search(kernel.name) or allow_tf32:
+    if _TF32_NAME.search(kernel.name) or _is_fast_float32(kernel, device) or allow_tf32:
         return "tf32"
     return None if allow_tf32 is None else "float32"
 
 
-def _part(kernel: Kernel, device: Device, times: _Times) -> Part:
+@dataclass(frozen=True, slots=True)
+class _Shares:
+    """Of the hardware's own rates, over the kernel's time."""
+
+    compute: float
+    memory: float
+
+
+def _shares(kernel: Kernel, device: Device, times: _Times) -> _Shares:
+    """What was measured is less than the hardware gives; a data sheet says what it gives. A CPU has no such counters.
+
+    A cache's rate is taken as it was measured: nothing says what the hardware's own is.
+    """
+    ns = kernel.duration_ns or 1
     compute_ns = times.compute_ns or 0.0
-    nearest = max(compute_ns, times.memory_ns)
-    share = nearest / kernel.duration_ns if kernel.duration_ns else 0.0
-    if share < LATENCY_SHARE:
-        return _far_part(kernel, device, times, share)
-    if times.is_rough and times.memory_ns >= SATURATED_SHARE * kernel.duration_ns:
+    if device.kind != "cuda" or device.source is not Source.MEASURED:
+        return _Shares(compute_ns / ns, times.memory_ns / ns)
+    matrix_ns = REACHED_BY_DTYPE.get(times.unit or "", REACHED_BY_PRODUCTS) * (times.matrix_ns or 0.0)
+    return _Shares(
+        max(matrix_ns, REACHED_BY_VECTORS * (times.instruction_ns or 0.0)) / ns,
+        max(REACHED_BY_COPIES * times.dram_ns, times.crossing_ns) / ns,
+    )
+
+
+def _part(kernel: Kernel, device: Device, times: _Times, shares: _Shares) -> Part:
+    nearest = max(shares.compute, shares.memory)
+    if nearest < LATENCY_SHARE:
+        return _far_part(kernel, device, times, shares)
+    if times.is_rough and shares.memory >= SATURATED_SHARE:
         return Part.MEMORY
-    return _nearer(times)
+    return _nearer(shares)
 
 
-def _far_part(kernel: Kernel, device: Device, times: _Times, share: float) -> Part:
+def _far_part(kernel: Kernel, device: Device, times: _Times, shares: _Shares) -> Part:
     """The part of a kernel that is under 40 % of both roofs."""
+    share = max(shares.compute, shares.memory)
     if kernel.is_floor:
         return Part.LATENCY if FLOOR_FACTOR * share < LATENCY_SHARE else Part.UNKNOWN_KERNELS
     if kernel.duration_ns <= SHORT_KERNEL_NS:
         return Part.LATENCY
     if device.kind == "cpu":
-        return _nearer(times) if kernel.flops and share >= FAR_SHARE else Part.UNKNOWN_KERNELS
+        return _nearer(shares) if kernel.flops and share >= FAR_SHARE else Part.UNKNOWN_KERNELS
     is_counted = bool(kernel.flops) or times.instruction_ns is not None
     return Part.LATENCY if is_counted else Part.UNKNOWN_KERNELS
 
 
-def _nearer(times: _Times) -> Part:
-    return Part.COMPUTE if (times.compute_ns or 0.0) > times.memory_ns else Part.MEMORY
+def _nearer(shares: _Shares) -> Part:
+    return Part.COMPUTE if shares.compute > shares.memory else Part.MEMORY
 
 
 def _unknown(kernel: Kernel, device: Device, times: _Times | None, anomaly: Anomaly | None) -> RoofPoint:
@@ -197,35 +270,78 @@ def _times(kernel: Kernel, device: Device, allow_tf32: bool | None) -> _Times | 
         warm_ns = _memory_ns(kernel, device, kernel.bytes - kernel.resident_bytes, read)
         if device.l2_bytes_per_s:
             warm_ns += kernel.resident_bytes / device.l2_bytes_per_s * 1e9
+    unit = matrix_dtype(kernel, device, allow_tf32)
+    peak_ns = _peak_ns(kernel, device, unit)
     return _Times(
-        _matrix_ns(kernel, device, allow_tf32), _instruction_ns(kernel, device), cold_ns, min(warm_ns, cold_ns)
+        unit=unit,
+        matrix_ns=_matrix_ns(kernel, device, unit, peak_ns),
+        peak_ns=peak_ns,
+        instruction_ns=_instruction_ns(kernel, device),
+        dram_ns=cold_ns,
+        crossing_ns=_crossing_ns(kernel, device),
+        warm_ns=min(warm_ns, cold_ns),
     )
 
 
-def _matrix_ns(kernel: Kernel, device: Device, allow_tf32: bool | None) -> float | None:
+def _peak_ns(kernel: Kernel, device: Device, unit: str | None) -> float | None:
     if kernel.flops is None:
         return None
     if kernel.flops == 0:
         return 0.0
-    peak = device.peak(matrix_dtype(kernel, device, allow_tf32))
-    return kernel.flops / peak * 1e9 if peak else None
+    peak = device.peak(unit)
+    products = TF32_PRODUCTS if _is_fast_float32(kernel, device) else 1
+    return kernel.flops * products / peak * 1e9 if peak else None
+
+
+def _matrix_ns(kernel: Kernel, device: Device, unit: str | None, peak_ns: float | None) -> float | None:
+    """At what instructions of the kernel's kind reach. A kernel faster than that shows what they reach.
+
+    int8's peak is measured with a kernel of that kind, and float32 runs outside the tensor cores.
+    """
+    is_of_peak = unit == "float32" or (unit == "int8" and device.source is Source.MEASURED)
+    if not peak_ns or is_of_peak:
+        return peak_ns
+    if not (HOPPER.search(device.name) and SYNCHRONOUS.search(kernel.name)):
+        return peak_ns
+    return max(peak_ns, min(peak_ns / SYNCHRONOUS_SHARE, float(kernel.duration_ns)))
+
+
+def _is_fast_float32(kernel: Kernel, device: Device) -> bool:
+    is_known = kernel.dtype == "float32" and device.peak("tf32") is not None
+    return is_known and FAST_FLOAT32.search(kernel.name) is not None
 
 
 def _instruction_ns(kernel: Kernel, device: Device) -> float | None:
     """At the rate outside the matrix units; where that was not measured, at that of float32 products, which is some
-    10 to 20 % lower where they run outside of them too.
+    10 to 20 % lower where they run outside of them too. None for double precision where its rate is not known.
     """
     rate = device.peak(VECTOR) or device.peak("float32")
     if kernel.instructions is None or rate is None:
         return None
-    return kernel.instructions * OPERATIONS_A_MULTIPLY_ADD / rate * 1e9
+    if kernel.dtype == "float64" and not HALF_RATE_DOUBLES.search(device.name):
+        return None
+    slots = DOUBLE_SLOTS if kernel.dtype == "float64" else 1
+    return kernel.instructions * slots * OPERATIONS_A_MULTIPLY_ADD / rate * 1e9
+
+
+def _crossing_ns(kernel: Kernel, device: Device) -> float:
+    """0.0 where it is not known, or more than the cache can give in the time: then nearer caches gave it."""
+    if kernel.crossing_bytes is None or not device.l2_bytes_per_s:
+        return 0.0
+    found = kernel.crossing_bytes / device.l2_bytes_per_s * 1e9
+    return found if found <= ANOMALY_SHARE * kernel.duration_ns else 0.0
 
 
 def _memory_ns(kernel: Kernel, device: Device, moved: float, read: float | None) -> float:
-    """A copy reads and writes as much: its rate and that of reading alone give that of writing."""
+    """A copy reads and writes as much: its rate and that of reading alone give that of writing between readings. What
+    writes alone runs as fast as what reads alone, as memory need not turn around (a fill of 512 MB: 4.7 TB/s on an H200
+    that reads at 4.5 and copies at 4.3).
+    """
     copying, reading = device.memory_bytes_per_s, device.read_bytes_per_s
     if not copying:
         return 0.0
+    if device.kind != "cpu" and read is not None and reading and read <= 0.0:
+        return moved / max(reading, copying) * 1e9
     if read is not None and reading and reading > copying / 2:
         writing_s = 2 / copying - 1 / reading
         return (read / reading + (moved - read) * writing_s) * 1e9
@@ -238,9 +354,9 @@ def _is_about_empty(kernel: Kernel, device: Device) -> bool:
 
 def _anomaly(kernel: Kernel, times: _Times) -> Anomaly | None:
     """A rough count over the peak is no anomaly."""
-    if (times.matrix_ns or 0.0) > ANOMALY_SHARE * kernel.duration_ns:
+    if (times.peak_ns or 0.0) > ANOMALY_SHARE * kernel.duration_ns:
         return Anomaly.ARITHMETIC
-    return Anomaly.BANDWIDTH if times.memory_ns > ANOMALY_SHARE * kernel.duration_ns else None
+    return Anomaly.BANDWIDTH if times.dram_ns > ANOMALY_SHARE * kernel.duration_ns else None
 
 
 def _may_be_cached(kernel: Kernel, device: Device, times: _Times) -> bool:

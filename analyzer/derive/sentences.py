@@ -35,7 +35,7 @@ def sentence(region: RegionBudget, budget: Budget, part: Part) -> str:
     amount = f"{duration(budget.ns(part))} of {duration(budget.elapsed_ns)} ({share(budget.share(part))})"
     match part:
         case Part.STARVED if region.is_host:
-            return f"{amount} goes to the framework: Python, dispatcher and wrapper"
+            return f"{amount} goes to the host's own work (Python, dispatcher, wrapper, or a call that waits)"
         case Part.STARVED:
             launched = f", busy {duration(region.busy_ns)} in {count(region.kernels_per_step)} kernels"
             return f"the device is idle for {amount}{launched}"

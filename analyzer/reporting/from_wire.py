@@ -169,6 +169,7 @@ def _finding(finding: wire.WireFinding) -> Finding:
         ns_per_step=finding.ns_per_step,
         remedy=finding.remedy,
         count=finding.count,
+        confidence=finding.confidence,
     )
 
 
@@ -198,6 +199,7 @@ def _graph(graph: wire.WireGraph) -> Graph:
         kernels=graph.kernels,
         loops=graph.loops,
         scalar_loops=graph.scalar_loops,
+        copied_bytes=graph.copied_bytes,
     )
 
 

@@ -19,7 +19,11 @@ EAGER: Final = "eager"
 
 @dataclass(frozen=True, slots=True)
 class RegionRow:
-    """One graph or eager gap. `share` is of the step before; `chosen` is None for a gap, which has no candidates."""
+    """One graph or eager gap. `chosen` is None for a gap, which has no candidates.
+
+    `share` is of the step before, both from the first clean pass. `before_ns` may be from the comparison with the plan,
+    when the machine may have run at another speed: it is no part of that step.
+    """
 
     region: Region
     label: str
@@ -122,7 +126,7 @@ def _graph_row(graph: GraphReport, whole_ns: int | None, label: str) -> RegionRo
         label=label,
         verdict=graph.verdict,
         verdict_after=graph.verdict_after,
-        share=_share(graph.before_ns, whole_ns),
+        share=_share(graph.budget, whole_ns),
         budget=graph.budget,
         chosen=graph.chosen,
         before_ns=graph.before_ns,
@@ -136,7 +140,7 @@ def _gap_row(gap: GapReport, whole_ns: int | None, labels: Mapping[GraphKey, str
         label=gap_label(gap, labels),
         verdict=gap.verdict,
         verdict_after=None,
-        share=_share(gap.before_ns, whole_ns),
+        share=_share(gap.budget, whole_ns),
         budget=gap.budget,
         chosen=None,
         before_ns=gap.before_ns,
@@ -144,5 +148,5 @@ def _gap_row(gap: GapReport, whole_ns: int | None, labels: Mapping[GraphKey, str
     )
 
 
-def _share(part_ns: int | None, whole_ns: int | None) -> float | None:
-    return part_ns / whole_ns if part_ns is not None and whole_ns else None
+def _share(part: Budget | None, whole_ns: int | None) -> float | None:
+    return part.elapsed_ns / whole_ns if part is not None and whole_ns else None

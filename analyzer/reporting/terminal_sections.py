@@ -4,7 +4,7 @@ where the report has nothing to say there. Imports rich: only terminal.py import
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Final, assert_never
 
 from rich.console import RenderableType
@@ -12,7 +12,7 @@ from rich.padding import Padding
 from rich.text import Text
 
 from analyzer.core import quantities
-from analyzer.core.finding import Finding
+from analyzer.core.finding import Finding, RuleFailure
 from analyzer.core.report import Attributed, Report
 from analyzer.core.trial import Accuracy, Change, Comparison
 from analyzer.core.verdict import Verdict
@@ -28,6 +28,9 @@ MAX_FINDINGS: Final = 10
 
 MAX_REASONS: Final = 5
 """Regions whose verdict is explained, the longest first."""
+
+MAX_REASONS_OF_RULES: Final = 2
+"""Different reasons for which rules could not judge; more of them are one line, or they would bury the other notes."""
 
 MAX_EVIDENCE: Final = 3
 """Sentences for each region: what bounds it, what the host did meanwhile or which bound is near, and the next part."""
@@ -127,13 +130,27 @@ def _attribution(report: Report, width: int) -> list[RenderableType]:
 
 def _notes(report: Report, width: int) -> list[RenderableType]:
     notes = [*report.workload.notes, *report.notes]
-    notes += [f"rule {failure.rule} could not judge: {failure.reason}" for failure in report.rule_failures]
+    notes += _unjudged(report.rule_failures)
     if report.profiler_slowdown is not None:
         notes.append(f"under the profiler a step took {quantities.ratio(report.profiler_slowdown)} as long as without")
     if report.warmup_ns:
         notes.append(_warmup_text(report.warmup_ns))
     head: list[RenderableType] = [Text("Notes", style="bold")] if notes else []
     return head + [_indented(Text(plain(note, SENTENCE_LIMIT)), 2) for note in notes]
+
+
+def _unjudged(failures: Sequence[RuleFailure]) -> list[str]:
+    """The rules that could not judge, those with one reason together; with many reasons their names alone."""
+    by_reason: dict[str, list[str]] = {}
+    for failure in failures:
+        by_reason.setdefault(failure.reason, []).append(failure.rule)
+    if len(by_reason) > MAX_REASONS_OF_RULES:
+        names = ", ".join(failure.rule for failure in failures)
+        return [f"{quantities.count(len(failures))} rules could not judge, report.json says why: {names}"]
+    return [
+        f"{'rule' if len(rules) == 1 else 'rules'} {', '.join(rules)} could not judge: {reason}"
+        for reason, rules in by_reason.items()
+    ]
 
 
 SECTIONS: Final[tuple[Section, ...]] = (
@@ -154,7 +171,7 @@ SECTIONS: Final[tuple[Section, ...]] = (
 def _finding_lines(finding: Finding, *, is_told: bool) -> list[RenderableType]:
     cost = "cost unknown" if finding.ns_per_step is None else f"{quantities.duration(finding.ns_per_step)} a step"
     times = f" ({quantities.count(finding.count)} times)" if finding.count > 1 else ""
-    head = f"{place(finding.where)}  {plain(finding.rule)}{times}  {cost}"
+    head = f"{place(finding.where)}  {plain(finding.rule)}{times}  {cost}, {finding.confidence}"
     remedy = "the same as above" if is_told else plain(finding.remedy, SENTENCE_LIMIT)
     return [
         _indented(Text(head, style="yellow"), 2),

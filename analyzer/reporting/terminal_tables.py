@@ -18,7 +18,7 @@ from analyzer.core.trial import TrialOutcome
 from analyzer.reporting.budget_bar import letter, parts_in, segments
 from analyzer.reporting.plain_text import ELLIPSIS, plain
 from analyzer.reporting.renderer import PAGE_WIDTH
-from analyzer.reporting.rows import RegionRow, graph_label, region_rows, step_ns, verdict_text
+from analyzer.reporting.rows import RegionRow, graph_label, region_rows, verdict_text
 
 MAX_ROWS: Final = 24
 """Regions in the table: a screen. A model with a break in every line has hundreds; the rest are one row, summed."""
@@ -73,7 +73,7 @@ def graph_table(report: Report, width: int) -> list[RenderableType]:
             _times(row.before_ns, row.after_ns, has_after=has_after),
         )
     if rest:
-        table.add_row(*_rest_cells(rest, step_ns(report), has_after=has_after))
+        table.add_row(*_rest_cells(rest, has_after=has_after))
     parts = parts_in(row.budget for row in rows)
     legend = [] if report.step_budget is not None else _lines([f"{letter(p)} {p.value}" for p in parts], width - 2)
     head = Text.assemble(("Graphs and the eager gaps between them", "bold"), ", ms a step")
@@ -190,10 +190,11 @@ def _longest(rows: tuple[RegionRow, ...]) -> tuple[list[RegionRow], list[RegionR
     return [rows[i] for i in kept], [rows[i] for i in sorted(order[MAX_ROWS - 1 :])]
 
 
-def _rest_cells(rest: list[RegionRow], whole_ns: int | None, *, has_after: bool) -> tuple[str, ...]:
+def _rest_cells(rest: list[RegionRow], *, has_after: bool) -> tuple[str, ...]:
     before = _sum(row.before_ns for row in rest)
     after = _sum(row.after_ns for row in rest)
-    part = quantities.share(before / whole_ns) if before is not None and whole_ns else "?"
+    shares = [row.share for row in rest if row.share is not None]
+    part = quantities.share(sum(shares)) if shares else "?"
     return f"{len(rest)} shorter ones", "", part, "", "", _times(before, after, has_after=has_after)
 
 

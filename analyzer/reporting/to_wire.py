@@ -171,6 +171,7 @@ def _finding(finding: Finding) -> wire.WireFinding:
         ns_per_step=finding.ns_per_step,
         remedy=finding.remedy,
         count=finding.count,
+        confidence=finding.confidence,
     )
 
 
@@ -201,6 +202,7 @@ def _graph(graph: Graph) -> wire.WireGraph:
         kernels=graph.kernels,
         loops=graph.loops,
         scalar_loops=graph.scalar_loops,
+        copied_bytes=graph.copied_bytes,
     )
 
 

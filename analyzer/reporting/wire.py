@@ -9,7 +9,7 @@ from __future__ import annotations
 from msgspec import Struct
 
 from analyzer.core.device import Device, Versions
-from analyzer.core.finding import RuleFailure
+from analyzer.core.finding import Confidence, RuleFailure
 from analyzer.core.graphs import Direction, GraphBreak, KernelFacts, Recompile, SourceLine
 from analyzer.core.report import Attributed, Stage, WorkloadFacts
 from analyzer.core.samples import Interval, Samples
@@ -124,6 +124,7 @@ class WireFinding(Struct, frozen=True):
     ns_per_step: int | None
     remedy: str
     count: int
+    confidence: Confidence = Confidence.LIKELY
 
 
 class WireGraph(Struct, frozen=True):
@@ -139,6 +140,7 @@ class WireGraph(Struct, frozen=True):
     kernels: tuple[KernelFacts, ...] = ()
     loops: int | None = None
     scalar_loops: int | None = None
+    copied_bytes: int | None = None
 
 
 class WireSkip(Struct, frozen=True):

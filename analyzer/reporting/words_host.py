@@ -42,7 +42,9 @@ Why it costs
 
 How it is measured
     Rows `Pregraph bytecode`, and the own time of `Torch-Compiled Region`, while
-    the device was idle, scaled to the clean pass.
+    the device was idle, scaled to the clean pass. Where such a row goes on for
+    over 1 ms without another in it, it is the user's own code between graphs,
+    and counts as Python between.
 
 What to do
     Return fewer objects, do not mutate attributes in forward, join graphs by

@@ -46,17 +46,20 @@ Why it costs
     for memory meanwhile.
 
 How it is measured
-    Compulsory traffic, every input read once and every output written once,
-    over the bandwidth measured on this device, against the kernel's duration
-    and its arithmetic time. Inductor's own count is taken where there is one.
+    Every input read once and every output written once, and what is known to be
+    read again where it does not fit the cache, over the bandwidth measured on
+    this device; or, where strides touch more, the sectors that cross from the
+    cache, over its own bandwidth. Held against the kernel's duration and its
+    arithmetic time. Inductor's own count is taken where there is one.
 
 What to do
     Fuse operations so that data is read once, keep a smaller dtype, use larger
     batches where weights are the traffic, avoid copies between layouts.
 
 When it is wrong
-    Data that stays in the cache moves faster than memory; strided or scattered
-    access moves more than is counted. Over 105 % of the bandwidth is shown as
+    Data that stays in the cache moves faster than memory; scattered access
+    moves more than is counted, and what a cache near the multiprocessors or
+    shared memory bounds is not seen. Over 105 % of the bandwidth is shown as
     an anomaly and not believed.
 """
 
@@ -65,7 +68,7 @@ CPU: Final = """The host does not keep the device busy.
 What it finds
     Graphs and gaps in which the device is idle most of the time, because the
     host launched late (`starved`) or waited for the device and had to start
-    anew (`sync`). On a CPU: the framework's own work takes most of the time.
+    anew (`sync`). On a CPU: the host's own work takes most of the time.
 
 Why it costs
     A faster kernel changes nothing while nobody launches it in time.

@@ -9,6 +9,7 @@ from analyzer.rules import (
     anomaly_mode,
     autocast_recast,
     blocking_copy,
+    compile_changes_results,
     compile_slower_than_eager,
     cudagraph_rerecord,
     cudagraph_skip,
@@ -42,6 +43,7 @@ from analyzer.rules.rule import Rule
 
 RULES: Final[tuple[Rule, ...]] = (
     no_graph_captured.RULE,
+    compile_changes_results.RULE,
     compile_slower_than_eager.RULE,
     graph_break.RULE,
     eager_gap_heavy.RULE,

@@ -20,7 +20,8 @@ What to do
 
 When it is wrong
     When other code needs the same weights in float32. In training a cast of
-    each weight in each step is how autocast works, and is not counted.
+    each weight in each step is how autocast works, and is not counted. Silent
+    where half_precision_on_slow_path holds: there the half type has to go.
 """
 
 from __future__ import annotations
@@ -29,24 +30,22 @@ from collections import Counter
 from typing import Final
 
 from analyzer.core import quantities
-from analyzer.core.finding import Finding
+from analyzer.core.finding import Confidence, Finding
 from analyzer.core.ops import OpCall
 from analyzer.core.settings import Mode
 from analyzer.rules.evidence import workload_of
 from analyzer.rules.facts import Facts
-from analyzer.rules.op_evidence import by_line, ops_of, times, traffic_ns, unless_cut
+from analyzer.rules.op_evidence import by_line, casts_weight, is_half_slow, ops_of, times, traffic_ns, unless_cut
 from analyzer.rules.rule import Rule
 
 _ID: Final = "autocast_recast"
-_CAST: Final = "aten::_to_copy"
-_FROM: Final = "float32"
-_TO: Final = ("bfloat16", "float16")
 
 
 def judge(facts: Facts) -> tuple[Finding, ...]:
     ops = ops_of(facts)
     is_training = workload_of(facts).mode == Mode.TRAINING
-    casts = [call for call in ops.calls if _casts_weight(call)]
+    # Where the half type is the slow one, the cast is not what to mend: half_precision_on_slow_path says what is.
+    casts = [c for c in ops.calls if _casts_weight(c) and not is_half_slow(facts, c.outputs[0].dtype)]
     often = Counter[str]()
     for call in casts:
         often[call.inputs[0].parameter or ""] += call.count
@@ -70,11 +69,7 @@ def judge(facts: Facts) -> tuple[Finding, ...]:
 
 
 def _casts_weight(call: OpCall) -> bool:
-    if call.op != _CAST or call.is_backward or not call.inputs or not call.outputs:
-        return False
-    source = call.inputs[0]
-    is_weight = source.parameter is not None and len(source.shape) > 1
-    return is_weight and source.dtype == _FROM and call.outputs[0].dtype in _TO
+    return casts_weight(call) and len(call.inputs[0].shape) > 1
 
 
 def _bytes(calls: list[OpCall]) -> int:
@@ -103,4 +98,4 @@ def _remedy(dtype: str, is_training: bool) -> str:
     return f"model.to(torch.{dtype}) once, in place of a cast in every step"
 
 
-RULE: Final = Rule(id=_ID, doc=__doc__ or "", judge=judge)
+RULE: Final = Rule(id=_ID, doc=__doc__ or "", judge=judge, confidence=Confidence.CERTAIN)

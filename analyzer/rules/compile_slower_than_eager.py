@@ -15,8 +15,8 @@ How it is measured
 
 What to do
     See which candidate the plan chose: mostly CUDA graphs or the C++ wrapper
-    take the host time away. Fix graph breaks first. Otherwise leave the model
-    uncompiled: the plan can say so.
+    take the host time away. Fix graph breaks first. Otherwise, and where no
+    plan was looked for, leave the model uncompiled.
 
 When it is wrong
     When the machine was shared, and its other users came and went between the
@@ -28,15 +28,19 @@ from __future__ import annotations
 from typing import Final
 
 from analyzer.core import quantities
-from analyzer.core.finding import Finding
+from analyzer.core.finding import Confidence, Finding
 from analyzer.core.plan import EAGER
 from analyzer.core.report import DEFAULT_PLAN
 from analyzer.core.samples import Samples, ratio_interval
+from analyzer.core.trial import TrialOutcome
 from analyzer.rules.facts import Facts
 from analyzer.rules.rule import MissingData, Rule
 
 _ID: Final = "compile_slower_than_eager"
-_REMEDY: Final = "apply the plan, or leave the model uncompiled where the plan says so"
+_APPLY: Final = "apply the plan: under it a step takes less than in eager mode"
+_LEAVE: Final = "leave the model uncompiled: the plan says so too"
+_NO_GAIN: Final = "leave the model uncompiled: the plan is not faster than eager either"
+_NO_PLAN: Final = "leave the model uncompiled, or let analyze look for a faster plan (without --no-optimize)"
 
 _LEAST_RATIO: Final = 0.98
 """Eager over compiled: twice the per cent or so to which a step repeats on one machine (design, measuring)."""
@@ -48,7 +52,20 @@ def judge(facts: Facts) -> tuple[Finding, ...]:
         return ()
     times = quantities.durations((eager.median_ns, compiled.median_ns))
     message = f"torch.compile makes this model slower: {times} a step"
-    return (Finding(_ID, message, None, compiled.median_ns - eager.median_ns, _REMEDY),)
+    return (Finding(_ID, message, None, compiled.median_ns - eager.median_ns, _remedy(facts, eager)),)
+
+
+def _remedy(facts: Facts, eager: Samples) -> str:
+    """What to do depends on whether there is a plan, and on how it did against eager."""
+    chosen = next((plan for plan in facts.plans if plan.is_chosen), None)
+    if chosen is None:
+        return _NO_PLAN
+    if chosen.name == EAGER:
+        return _LEAVE
+    is_right = chosen.outcome is TrialOutcome.MEASURED and (chosen.accuracy is None or chosen.accuracy.is_right)
+    if is_right and chosen.step_ns is not None and ratio_interval(before=eager, after=chosen.step_ns).low > 1:
+        return _APPLY
+    return _NO_GAIN
 
 
 def _samples(facts: Facts, name: str) -> Samples:
@@ -58,4 +75,4 @@ def _samples(facts: Facts, name: str) -> Samples:
     return plan.step_ns
 
 
-RULE: Final = Rule(id=_ID, doc=__doc__ or "", judge=judge)
+RULE: Final = Rule(id=_ID, doc=__doc__ or "", judge=judge, confidence=Confidence.CERTAIN)

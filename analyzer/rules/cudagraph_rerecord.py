@@ -30,7 +30,7 @@ from __future__ import annotations
 from typing import Final
 
 from analyzer.core import quantities
-from analyzer.core.finding import Finding
+from analyzer.core.finding import Confidence, Finding
 from analyzer.rules.facts import Facts
 from analyzer.rules.places import activity_of, claimed_ns, region_place
 from analyzer.rules.rule import Rule
@@ -64,4 +64,4 @@ def judge(facts: Facts) -> tuple[Finding, ...]:
     )
 
 
-RULE: Final = Rule(id=_ID, doc=__doc__ or "", judge=judge)
+RULE: Final = Rule(id=_ID, doc=__doc__ or "", judge=judge, confidence=Confidence.CERTAIN)

@@ -27,7 +27,7 @@ from __future__ import annotations
 from typing import Final
 
 from analyzer.core.budget import Part
-from analyzer.core.finding import Finding
+from analyzer.core.finding import Confidence, Finding
 from analyzer.core.graphs import CudaGraphSkip, GraphKey
 from analyzer.rules.evidence import capture_of
 from analyzer.rules.facts import Facts
@@ -59,4 +59,4 @@ def _starved_ns(facts: Facts, key: GraphKey | None) -> int | None:
     return fact.budget.ns(Part.STARVED) if fact is not None and fact.budget is not None else None
 
 
-RULE: Final = Rule(id=_ID, doc=__doc__ or "", judge=judge)
+RULE: Final = Rule(id=_ID, doc=__doc__ or "", judge=judge, confidence=Confidence.CERTAIN)

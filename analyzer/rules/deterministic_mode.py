@@ -1,7 +1,8 @@
 """Deterministic algorithms are forced.
 
 What it finds
-    torch.use_deterministic_algorithms(True) around the workload.
+    torch.use_deterministic_algorithms(True) around the workload or inside its
+    step, with the first line that runs under it.
 
 Why it costs
     Scatter, index and pooling operations take slower kernels, empty tensors
@@ -9,7 +10,8 @@ Why it costs
     raise. cuBLAS is held to a smaller workspace.
 
 How it is measured
-    From torch's setting. Its time is not known: it depends on the operations.
+    From torch's setting, before the step and as each operator of an eager step
+    runs. Its time is not known: it depends on the operations.
 
 What to do
     torch.use_deterministic_algorithms(False), where runs need not repeat bit
@@ -23,7 +25,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from analyzer.core.finding import Finding
+from analyzer.core.finding import Confidence, Finding
 from analyzer.rules.evidence import environment_of
 from analyzer.rules.facts import Facts
 from analyzer.rules.rule import Rule
@@ -34,7 +36,10 @@ _REMEDY: Final = "torch.use_deterministic_algorithms(False); results then differ
 
 
 def judge(facts: Facts) -> tuple[Finding, ...]:
+    use = facts.ops.mode("deterministic") if facts.ops is not None else None
+    if use is not None:
+        return (Finding(_ID, _MESSAGE, use.where, None, _REMEDY),)
     return (Finding(_ID, _MESSAGE, None, None, _REMEDY),) if environment_of(facts).is_deterministic else ()
 
 
-RULE: Final = Rule(id=_ID, doc=__doc__ or "", judge=judge)
+RULE: Final = Rule(id=_ID, doc=__doc__ or "", judge=judge, confidence=Confidence.CERTAIN)

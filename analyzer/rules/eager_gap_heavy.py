@@ -2,6 +2,8 @@
 
 What it finds
     Eager gaps, before, between and after graphs, of over a tenth of the step.
+    Before the first graph and after the last one, where no kernel runs there,
+    only what is more than entering compiled code: that is guard_cost.
 
 Why it costs
     What runs there was not compiled: each operation is dispatched and launched
@@ -13,9 +15,10 @@ How it is measured
     is made of comes from its budget and its kernels.
 
 What to do
-    Fix the graph break before it, or move work that does not change out of the
-    step. Before the first graph it is Python, input copies and guards; after
-    the last one, whatever your step does with the output.
+    Fix the graph break before it, or the one for which torch left a function
+    eager; or move work that does not change out of the step. Without either it
+    is, before the first graph, Python, input copies and guards; after the last
+    one, operators that nobody compiled, or what your step does at its end.
 
 When it is wrong
     Work that is needed and cannot be compiled (a loader, a host library, the
@@ -27,9 +30,10 @@ from __future__ import annotations
 from typing import Final
 
 from analyzer.core import quantities
-from analyzer.core.finding import Finding
+from analyzer.core.budget import HostKind, Part
+from analyzer.core.finding import Confidence, Finding
 from analyzer.core.graphs import Capture, GapKey, GraphKey, SourceLine
-from analyzer.rules.evidence import regions_of
+from analyzer.rules.evidence import ended_by, left_eager, regions_of
 from analyzer.rules.facts import Facts, RegionFacts
 from analyzer.rules.rule import MissingData, Rule
 
@@ -39,10 +43,27 @@ _AT_START: Final = (
     "it is the step's own Python, input copies and the guards of the compiled code: take out of the step what does not "
     "change, or do more in one step"
 )
-_AT_END: Final = "it is what the step does with the output, and its way back to Python: see what of it is needed"
+_AT_END: Final = "it is what the step does after its last graph, and its way back to Python: see what of it is needed"
+_AT_END_WORK: Final = (
+    "operators run there uncompiled, of the model or of what the step does with its output: compile them with the "
+    "rest, or see what of them is needed"
+)
+_LEFT: Final = (
+    "mend the graph break at {place}, for which torch left a whole function eager: what that function does outside the "
+    "graphs runs here"
+)
+
+_WORK: Final = (Part.COMPUTE, Part.MEMORY, Part.LATENCY, Part.UNKNOWN_KERNELS, Part.COPIES)
 
 HEAVY_SHARE: Final = 0.1
 """Of a step. A choice: twice the few per cent by which a step repeats (design, measuring)."""
+
+
+ENTRY_NS: Final = 50_000
+"""What calling and leaving one compiled model takes outside of every row of a trace: 12 to 46 µs for models of one
+graph on two cores that were shared (torch 2.13)."""
+
+_ENTRY_KINDS: Final = (HostKind.GUARDS, HostKind.BYTECODE, HostKind.PROLOGUE)
 
 
 def judge(facts: Facts) -> tuple[Finding, ...]:
@@ -52,12 +73,22 @@ def judge(facts: Facts) -> tuple[Finding, ...]:
         raise MissingData("the step was not timed without the profiler")
     return tuple(
         Finding(
-            _ID, _message(key, fact, step_ns), _where(facts.capture, key), fact.elapsed_ns, _remedy(facts.capture, key)
+            _ID, _message(key, fact, step_ns), _where(facts.capture, key), fact.elapsed_ns, _remedy(facts, key, fact)
         )
         for key, fact in facts.gaps
         # Without any graph the whole step is one gap: that is no_graph_captured, said there.
-        if key != GapKey(None, None) and fact.elapsed_ns > HEAVY_SHARE * step_ns
+        if key != GapKey(None, None) and fact.elapsed_ns > HEAVY_SHARE * step_ns and not _is_entry(key, fact, step_ns)
     )
+
+
+def _is_entry(key: GapKey, fact: RegionFacts, step_ns: int) -> bool:
+    """Whether the gap is next to nothing but calling compiled code, or coming back from it."""
+    is_edge = key.after is None or key.before is None
+    budget = fact.budget
+    if not is_edge or fact.kernels_per_step != 0 or budget is None or budget.starved is None:
+        return False
+    own_ns = fact.elapsed_ns - sum(part.ns for part in budget.starved if part.kind in _ENTRY_KINDS)
+    return own_ns <= max(HEAVY_SHARE * step_ns, ENTRY_NS)
 
 
 def _message(key: GapKey, fact: RegionFacts, step_ns: int) -> str:
@@ -71,12 +102,24 @@ def _place(key: GapKey) -> str:
     return "what runs after the last graph" if key.before is None else "the eager gap between two graphs"
 
 
-def _remedy(capture: Capture | None, key: GapKey) -> str:
-    if _ended_at(capture, key.after) is not None:
+def _remedy(facts: Facts, key: GapKey, fact: RegionFacts) -> str:
+    if ended_by(facts.capture, key.after) is not None:
         return _BETWEEN
+    left = left_eager(facts.capture)
+    if left is not None:
+        return _LEFT.format(place=left.where or "a place that torch does not name")
     if key.after is None:
         return _AT_START
-    return _AT_END if key.before is None else _BETWEEN
+    if key.before is not None:
+        return _BETWEEN
+    return _AT_END_WORK if _has_work(facts, key, fact) else _AT_END
+
+
+def _has_work(facts: Facts, key: GapKey, fact: RegionFacts) -> bool:
+    """Whether operators that work were seen in the gap, by its kernels or by what its budget holds of them."""
+    if fact.kernels_per_step:
+        return True
+    return fact.budget is not None and any(fact.budget.ns(part) for part in _WORK)
 
 
 def _content(fact: RegionFacts) -> str:
@@ -89,14 +132,12 @@ def _content(fact: RegionFacts) -> str:
 
 
 def _where(capture: Capture | None, key: GapKey) -> SourceLine | None:
-    """The line that ended the graph before the gap, else the first line of the graph after it."""
-    before = _ended_at(capture, key.after)
-    return before if before is not None else _starts_at(capture, key.before)
-
-
-def _ended_at(capture: Capture | None, key: GraphKey | None) -> SourceLine | None:
-    graphs = capture.graphs if capture is not None else ()
-    return next((graph.ended_by.where for graph in graphs if graph.key == key and graph.ended_by is not None), None)
+    """The line that ended the graph before the gap, else the one for which torch left a function eager, else the first
+    line of the graph after it.
+    """
+    stops = (ended_by(capture, key.after), left_eager(capture))
+    cause = next((stop.where for stop in stops if stop is not None and stop.where is not None), None)
+    return cause if cause is not None else _starts_at(capture, key.before)
 
 
 def _starts_at(capture: Capture | None, key: GraphKey | None) -> SourceLine | None:
@@ -104,4 +145,4 @@ def _starts_at(capture: Capture | None, key: GraphKey | None) -> SourceLine | No
     return next((graph.where for graph in graphs if graph.key == key), None)
 
 
-RULE: Final = Rule(id=_ID, doc=__doc__ or "", judge=judge)
+RULE: Final = Rule(id=_ID, doc=__doc__ or "", judge=judge, confidence=Confidence.CERTAIN)

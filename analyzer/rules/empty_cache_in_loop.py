@@ -28,7 +28,7 @@ from __future__ import annotations
 from typing import Final
 
 from analyzer.core import quantities
-from analyzer.core.finding import Finding
+from analyzer.core.finding import Confidence, Finding
 from analyzer.rules.evidence import workload_of
 from analyzer.rules.facts import Facts
 from analyzer.rules.op_evidence import ops_of
@@ -61,4 +61,4 @@ def _times(number: int) -> str:
     return "once" if number == 1 else f"{quantities.count(number)} times"
 
 
-RULE: Final = Rule(id=_ID, doc=__doc__ or "", judge=judge)
+RULE: Final = Rule(id=_ID, doc=__doc__ or "", judge=judge, confidence=Confidence.CERTAIN)

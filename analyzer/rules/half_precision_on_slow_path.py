@@ -17,8 +17,9 @@ How it is measured
     a rate or a budget is.
 
 What to do
-    Keep float32 on this device: model.float(). On a GPU older than Ampere
-    take float16 in place of bfloat16.
+    Keep float32 on this device: model.float() where the weights are of a half
+    type; where they are float32 and cast in the step, leave out torch.autocast.
+    On a GPU older than Ampere take float16 in place of bfloat16.
 
 When it is wrong
     Where memory, not products, bounds the model, a half type still halves the
@@ -35,32 +36,35 @@ from analyzer.core.finding import Finding
 from analyzer.core.ops import OpCall
 from analyzer.rules.evidence import workload_of
 from analyzer.rules.facts import Facts
-from analyzer.rules.op_evidence import by_line, ops_of, times, unless_cut
+from analyzer.rules.op_evidence import (
+    HALF_TYPES,
+    by_line,
+    casts_weight,
+    half_ratio,
+    is_half_slow,
+    ops_of,
+    times,
+    unless_cut,
+)
 from analyzer.rules.rule import MissingData, Rule
 
 _ID: Final = "half_precision_on_slow_path"
 
-_HALF: Final = ("bfloat16", "float16")
-_FULL: Final = "float32"
 _PRODUCT_NAMES: Final = (
     "mm addmm bmm baddbmm mv addmv linear convolution convolution_backward mkldnn_convolution mkldnn_rnn_layer "
     "_scaled_dot_product_flash_attention_for_cpu"
 )
 _PRODUCTS: Final = frozenset(f"aten::{name}" for name in _PRODUCT_NAMES.split())
 
-_SLOW_RATIO: Final = 0.9
-"""Of the float32 rate: below it a half type loses by more than the few per cent to which rates repeat."""
-
 
 def judge(facts: Facts) -> tuple[Finding, ...]:
     ops = ops_of(facts)
-    device = workload_of(facts).device
     products = [call for call in ops.calls if _dtype(call) is not None]
     findings = []
-    for dtype in _HALF:
+    for dtype in HALF_TYPES:
         calls = [call for call in products if _dtype(call) == dtype]
-        if calls and _is_slow(facts, device, dtype):
-            findings.append(_finding(facts, device, dtype, calls))
+        if calls and _is_slow(facts, dtype):
+            findings.append(_finding(facts, dtype, calls))
     return unless_cut(ops, tuple(findings))
 
 
@@ -69,38 +73,40 @@ def _dtype(call: OpCall) -> str | None:
     if call.op not in _PRODUCTS or not call.inputs:
         return None
     dtype = call.inputs[0].dtype
-    return dtype if dtype in _HALF else None
+    return dtype if dtype in HALF_TYPES else None
 
 
-def _is_slow(facts: Facts, device: str, dtype: str) -> bool:
+def _is_slow(facts: Facts, dtype: str) -> bool:
     """Raises MissingData where neither rates nor flags tell."""
-    ratio = _ratio(facts, dtype)
-    if ratio is not None:
-        return ratio < _SLOW_RATIO
-    known = facts.environment.cpu_half_dtypes if facts.environment is not None and device == "cpu" else None
-    if known is None:
+    is_slow = is_half_slow(facts, dtype)
+    if is_slow is None:
         raise MissingData(f"how fast this device is in {dtype} was not measured: analyze doctor measures it")
-    return dtype not in known
+    return is_slow
 
 
-def _ratio(facts: Facts, dtype: str) -> float | None:
-    """The device's rate in `dtype` over its float32 rate; None where one was not measured."""
-    half, full = (facts.device.peak(dtype), facts.device.peak(_FULL)) if facts.device is not None else (None, None)
-    return half / full if half is not None and full else None
-
-
-def _finding(facts: Facts, device: str, dtype: str, calls: list[OpCall]) -> Finding:
-    ratio = _ratio(facts, dtype)
+def _finding(facts: Facts, dtype: str, calls: list[OpCall]) -> Finding:
+    ratio = half_ratio(facts, dtype)
     lines = by_line(calls)
     dearest = max(lines, key=lambda where: times(lines[where]))
     how = "has no instruction for it" if ratio is None else f"has {quantities.ratio(ratio)} its float32 rate in it"
     number = times(calls)
     what = "one product is" if number == 1 else f"{quantities.count(number)} products of a step are"
-    where = "this CPU" if device == "cpu" else "this device"
-    remedy = (
-        "model.float(): keep float32 on this CPU" if device == "cpu" else "use float32 here, or the other half type"
-    )
-    return Finding(_ID, f"{what} in {dtype}, and {where} {how}", dearest, _cost(facts, dtype, ratio), remedy, number)
+    where = "this CPU" if workload_of(facts).device == "cpu" else "this device"
+    message = f"{what} in {dtype}, and {where} {how}"
+    return Finding(_ID, message, dearest, _cost(facts, dtype, ratio), _remedy(facts, dtype, where, calls), number)
+
+
+def _remedy(facts: Facts, dtype: str, where: str, calls: list[OpCall]) -> str:
+    """By where the half type comes from: weights that have it, or casts of float32 weights in the step (autocast)."""
+    is_stored = any(tensor.parameter is not None and tensor.dtype == dtype for c in calls for tensor in c.inputs)
+    is_cast = any(casts_weight(call) and call.outputs[0].dtype == dtype for call in ops_of(facts).calls)
+    other = "" if where == "this CPU" else ", or take the other half type"
+    remedies = []
+    if is_stored:
+        remedies.append(f"model.float(): keep float32 on {where}")
+    if is_cast:
+        remedies.append(f"the weights are float32 and are cast in the step: leave out torch.autocast on {where}")
+    return "; ".join(remedies or [f"compute these in float32 on {where}"]) + other
 
 
 def _cost(facts: Facts, dtype: str, ratio: float | None) -> int | None:

@@ -3,7 +3,8 @@
 What it finds
     Graphs and eager gaps of at least 20 kernels of which half or more are
     about as short as a kernel that does nothing, each launched by a call of
-    its own.
+    its own. On a CPU: those of 20 and more, no longer on average than the
+    framework's own time between them and than three operators without work.
 
 Why it costs
     Launching a kernel takes the host several microseconds, however small its
@@ -12,14 +13,15 @@ Why it costs
 
 How it is measured
     Kernels are counted and measured in the profiled pass; how long an empty
-    one takes was measured on this device. The cost is the starved and the
-    latency part of the region's budget: what one kernel in place of all would
-    save at most. Unknown where the region has no budget.
+    one takes was measured on this device, on a CPU an operator. The cost is
+    the starved and the latency part of the region's budget: what one kernel in
+    place of all would save at most. Unknown where the region has no budget.
 
 What to do
     Launch them together: torch.compile(model, mode="reduce-overhead") replays
-    a graph as one CUDA graph. Or give each more work: a larger batch, foreach
-    or batched operators in place of a Python loop over small tensors.
+    a graph as one CUDA graph; on a CPU, options={"cpp_wrapper": True} takes
+    Python out from between them. Or give each more work: a larger batch,
+    foreach or batched operators in place of a Python loop over small tensors.
 
 When it is wrong
     Work that comes one token or one sample at a time is small by nature; then
@@ -35,13 +37,16 @@ from analyzer.core.activity import Activity, KernelSizes
 from analyzer.core.budget import Budget, Part
 from analyzer.core.finding import Finding
 from analyzer.core.graphs import GapKey, Region
-from analyzer.rules.facts import Facts
+from analyzer.rules.facts import Facts, RegionFacts
 from analyzer.rules.places import activity_of, region_place, region_text
 from analyzer.rules.rule import MissingData, Rule
 
 _ID: Final = "many_small_kernels"
 _GRAPH: Final = (
     'torch.compile(model, mode="reduce-overhead") launches them as one CUDA graph; a larger batch fills them'
+)
+_HOST_GRAPH: Final = (
+    'torch.compile(model, options={"cpp_wrapper": True}) takes Python out from between them; a larger batch fills them'
 )
 _GAP: Final = "bring this code into a graph, or use foreach and batched operators in place of loops over small tensors"
 
@@ -51,6 +56,9 @@ LEAST_KERNELS: Final = 20
 SMALL_SHARE: Final = 0.5
 """Of the region's kernels. A choice: most of them."""
 
+SMALL_OPS: Final = 3.0
+"""Operators without work that a small kernel of a CPU takes no longer than: as for a GPU's empty kernel."""
+
 HEAVY_SHARE: Final = 0.1
 """Of the step, for the starved and latency part of the region. A choice: as for eager gaps."""
 
@@ -58,7 +66,7 @@ HEAVY_SHARE: Final = 0.1
 def judge(facts: Facts) -> tuple[Finding, ...]:
     activity = activity_of(facts)
     if activity.is_host:
-        return ()
+        return _on_host(facts)
     if activity.small_kernel_ns is None:
         raise MissingData("how long an empty kernel takes on this device was not measured: run analyze doctor there")
     found = [
@@ -77,6 +85,42 @@ def judge(facts: Facts) -> tuple[Finding, ...]:
         )
         for sizes, lost_ns in found
     )
+
+
+def _on_host(facts: Facts) -> tuple[Finding, ...]:
+    many = [fact for fact in facts.regions if (fact.kernels_per_step or 0.0) >= LEAST_KERNELS and fact.budget]
+    empty_ns = facts.device.empty_op_ns if facts.device is not None else None
+    if many and empty_ns is None:
+        raise MissingData("how long an operator without work takes here was not measured: run analyze doctor")
+    found = [fact for fact in many if empty_ns is not None and _is_small(facts, fact, SMALL_OPS * empty_ns)]
+    return tuple(
+        Finding(
+            rule=_ID,
+            message=(
+                f"{quantities.count(fact.kernels_per_step)} kernels a step {region_text(fact.region)} take "
+                f"{quantities.duration(round(_mean_ns(fact)))} on average, and the framework takes longer between them"
+            ),
+            where=region_place(facts.capture, fact.region),
+            ns_per_step=_lost_ns(facts, fact.region),
+            remedy=_GAP if isinstance(fact.region, GapKey) else _HOST_GRAPH,
+            count=max(1, round(fact.kernels_per_step or 0.0)),
+        )
+        for fact in found
+    )
+
+
+def _is_small(facts: Facts, fact: RegionFacts, small_ns: float) -> bool:
+    assert fact.budget is not None
+    starved_ns = fact.budget.ns(Part.STARVED)
+    is_heavy = not facts.step_ns or starved_ns >= HEAVY_SHARE * facts.step_ns
+    return is_heavy and 2 * starved_ns >= fact.elapsed_ns and _mean_ns(fact) <= small_ns
+
+
+def _mean_ns(fact: RegionFacts) -> float:
+    """The average kernel of a region on a CPU: what is neither the framework's nor unexplained, by their number."""
+    assert fact.budget is not None
+    ours = fact.budget.ns(Part.STARVED) + fact.budget.ns(Part.OTHER)
+    return (fact.elapsed_ns - ours) / (fact.kernels_per_step or 1.0)
 
 
 def _has_many(sizes: KernelSizes) -> bool:

@@ -11,8 +11,8 @@ Why it costs
     CUDA graphs while a backward may still come.
 
 How it is measured
-    From the gradient mode inside the step, and from the direction of the
-    captured graphs. Its time is not known.
+    From the operators of one eager step that record a gradient, and from the
+    direction of the captured graphs. Its time is not known.
 
 What to do
     Put the step under torch.no_grad() or torch.inference_mode().
@@ -26,7 +26,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from analyzer.core.finding import Finding
+from analyzer.core.finding import Confidence, Finding
 from analyzer.core.graphs import Direction, Graph
 from analyzer.core.settings import Mode
 from analyzer.rules.evidence import workload_of
@@ -40,16 +40,19 @@ _REMEDY: Final = "with torch.no_grad(): around the step"
 def judge(facts: Facts) -> tuple[Finding, ...]:
     if workload_of(facts).mode != Mode.INFERENCE:
         return ()
-    if facts.ops is not None and any(call.is_backward for call in facts.ops.calls):
+    ops = facts.ops
+    if ops is not None and any(call.is_backward for call in ops.calls):
         return ()
     setting = facts.environment.is_grad_enabled if facts.environment is not None else None
     graphs = facts.capture.graphs if facts.capture is not None else ()
-    if setting is None and not graphs:
+    if setting is None and not graphs and ops is None:
         raise MissingData("neither the gradient mode of the step nor a graph was recorded")
+    use = ops.mode("gradients") if ops is not None else None
     halves = [graph for graph in graphs if graph.key.direction is not Direction.INFERENCE]
-    if not setting and not halves:
+    if not setting and not halves and use is None:
         return ()
-    return (Finding(_ID, _message(halves), halves[0].where if halves else None, None, _REMEDY, max(len(halves), 1)),)
+    where = halves[0].where if halves else use.where if use is not None else None
+    return (Finding(_ID, _message(halves), where, None, _REMEDY, max(len(halves), 1)),)
 
 
 def _message(halves: list[Graph]) -> str:
@@ -58,4 +61,4 @@ def _message(halves: list[Graph]) -> str:
     return "gradients are on in this inference step"
 
 
-RULE: Final = Rule(id=_ID, doc=__doc__ or "", judge=judge)
+RULE: Final = Rule(id=_ID, doc=__doc__ or "", judge=judge, confidence=Confidence.CERTAIN)

@@ -26,9 +26,10 @@ from __future__ import annotations
 
 from typing import Final
 
-from analyzer.core.finding import Finding
+from analyzer.core.finding import Confidence, Finding
 from analyzer.rules.evidence import capture_of
 from analyzer.rules.facts import Facts
+from analyzer.rules.remedies import own_reason
 from analyzer.rules.rule import Rule
 
 _ID: Final = "no_graph_captured"
@@ -39,10 +40,10 @@ def judge(facts: Facts) -> tuple[Finding, ...]:
     capture = capture_of(facts)
     if capture.graphs:
         return ()
-    why = f", which broke with: {capture.breaks[0].reason}" if capture.breaks else ""
+    why = f", which broke with: {own_reason(capture.breaks[0].reason)[0]}" if capture.breaks else ""
     message = f"torch.compile captured no graph{why}; the whole step runs eager"
     where = next((stop.where for stop in capture.breaks if stop.where is not None), None)
     return (Finding(_ID, message, where, None, _REMEDY),)
 
 
-RULE: Final = Rule(id=_ID, doc=__doc__ or "", judge=judge)
+RULE: Final = Rule(id=_ID, doc=__doc__ or "", judge=judge, confidence=Confidence.CERTAIN)

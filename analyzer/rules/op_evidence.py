@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable
+from typing import Final
 
 from analyzer.core.budget import Part
 from analyzer.core.finding import Finding
@@ -10,6 +11,13 @@ from analyzer.core.graphs import SourceLine
 from analyzer.core.ops import OpCall, OpLog
 from analyzer.rules.facts import Facts, RegionFacts
 from analyzer.rules.rule import MissingData
+
+HALF_TYPES: Final = ("bfloat16", "float16")
+_FULL: Final = "float32"
+_CAST: Final = "aten::_to_copy"
+
+_SLOW_RATIO: Final = 0.9
+"""Of the float32 rate: below it a half type loses by more than the few per cent to which rates repeat."""
 
 
 def ops_of(facts: Facts) -> OpLog:
@@ -23,6 +31,32 @@ def unless_cut(ops: OpLog, findings: tuple[Finding, ...]) -> tuple[Finding, ...]
     if not findings and not ops.is_complete:
         raise MissingData("the log of operators is not complete: it was cut, or an operator could not be read")
     return findings
+
+
+def casts_weight(call: OpCall) -> bool:
+    """Whether it casts a float32 parameter to a half type, as autocast does in the forward."""
+    if call.op != _CAST or call.is_backward or not call.inputs or not call.outputs:
+        return False
+    source = call.inputs[0]
+    return source.parameter is not None and source.dtype == _FULL and call.outputs[0].dtype in HALF_TYPES
+
+
+def half_ratio(facts: Facts, dtype: str) -> float | None:
+    """The device's rate in `dtype` over its float32 rate; None where one was not measured."""
+    half, full = (facts.device.peak(dtype), facts.device.peak(_FULL)) if facts.device is not None else (None, None)
+    return half / full if half is not None and full else None
+
+
+def is_half_slow(facts: Facts, dtype: str) -> bool | None:
+    """Whether products in this half type are slower here than in float32, by the measured rates; on a CPU without
+    them, by its instructions. None where neither tells.
+    """
+    ratio = half_ratio(facts, dtype)
+    if ratio is not None:
+        return ratio < _SLOW_RATIO
+    is_cpu = facts.workload is not None and facts.workload.device == "cpu"
+    known = facts.environment.cpu_half_dtypes if facts.environment is not None and is_cpu else None
+    return None if known is None else dtype not in known
 
 
 def by_line(calls: Iterable[OpCall]) -> dict[SourceLine | None, list[OpCall]]:

@@ -27,7 +27,7 @@ from __future__ import annotations
 from typing import Final
 
 from analyzer.core import quantities
-from analyzer.core.finding import Finding
+from analyzer.core.finding import Confidence, Finding
 from analyzer.rules.facts import Facts
 from analyzer.rules.op_evidence import by_line, ops_of, times, unless_cut
 from analyzer.rules.rule import MissingData, Rule
@@ -71,4 +71,4 @@ def _times(number: int) -> str:
     return "once" if number == 1 else f"{quantities.count(number)} times"
 
 
-RULE: Final = Rule(id=_ID, doc=__doc__ or "", judge=judge)
+RULE: Final = Rule(id=_ID, doc=__doc__ or "", judge=judge, confidence=Confidence.CERTAIN)

@@ -28,11 +28,11 @@ from __future__ import annotations
 import re
 from typing import Final
 
-from analyzer.core.finding import Finding
+from analyzer.core.finding import Confidence, Finding
 from analyzer.core.graphs import Recompile, SourceLine
 from analyzer.rules.evidence import capture_of
 from analyzer.rules.facts import Facts
-from analyzer.rules.remedies import GUARD_OTHERWISE, GUARDS, remedy
+from analyzer.rules.remedies import GUARD_OTHERWISE, GUARDS, guard_text, remedy
 from analyzer.rules.rule import Rule
 
 _ID: Final = "recompilation"
@@ -47,7 +47,7 @@ def judge(facts: Facts) -> tuple[Finding, ...]:
     return tuple(
         Finding(
             rule=_ID,
-            message=f"compiled again, because a guard failed: {group[0].guard}",
+            message=f"compiled again, because a guard failed: {guard_text(group[0].guard)}",
             where=where,
             ns_per_step=None,
             remedy=remedy(group[0].guard, GUARDS, GUARD_OTHERWISE),
@@ -57,4 +57,4 @@ def judge(facts: Facts) -> tuple[Finding, ...]:
     )
 
 
-RULE: Final = Rule(id=_ID, doc=__doc__ or "", judge=judge)
+RULE: Final = Rule(id=_ID, doc=__doc__ or "", judge=judge, confidence=Confidence.CERTAIN)

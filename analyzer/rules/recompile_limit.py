@@ -25,10 +25,10 @@ from __future__ import annotations
 
 from typing import Final
 
-from analyzer.core.finding import Finding
+from analyzer.core.finding import Confidence, Finding
 from analyzer.rules.evidence import capture_of
 from analyzer.rules.facts import Facts
-from analyzer.rules.remedies import GUARD_OTHERWISE, GUARDS, remedy
+from analyzer.rules.remedies import GUARD_OTHERWISE, GUARDS, guard_text, remedy
 from analyzer.rules.rule import Rule
 
 _ID: Final = "recompile_limit"
@@ -38,7 +38,7 @@ def judge(facts: Facts) -> tuple[Finding, ...]:
     return tuple(
         Finding(
             rule=_ID,
-            message=f"torch gave up compiling this frame, it runs eager; the last guard that failed: {last.guard}",
+            message=f"torch gave up compiling this frame, it runs eager; the last guard: {guard_text(last.guard)}",
             where=last.where,
             ns_per_step=None,
             remedy=remedy(last.guard, GUARDS, GUARD_OTHERWISE),
@@ -49,4 +49,4 @@ def judge(facts: Facts) -> tuple[Finding, ...]:
     )
 
 
-RULE: Final = Rule(id=_ID, doc=__doc__ or "", judge=judge)
+RULE: Final = Rule(id=_ID, doc=__doc__ or "", judge=judge, confidence=Confidence.CERTAIN)

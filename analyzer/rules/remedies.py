@@ -82,6 +82,43 @@ SKIPS: Final[Table] = (
 SKIP_OTHERWISE: Final = "see torch's reason; TORCH_LOGS=cudagraphs tells more"
 
 
+_GUARD_SOURCE: Final = re.compile(r" # (?P<code>(?:(?! # ).)*?)(?: # )?\(?\S+:\d+ in \S+.*$")
+"""The user's code that a guard stands for, and torch's shortened path of it: ` # self.n += 1 # …/net.py:26 in forward`;
+or the path alone, in brackets where the code is torch's own."""
+
+
+def guard_text(guard: str) -> str:
+    """A guard without torch's shortened path and hint, with the code that it stands for where torch names it."""
+    found = _GUARD_SOURCE.search(guard)
+    if found is None:
+        return guard
+    test, code = guard[: found.start()], found["code"].strip()
+    return f"{test} (for “{code}”)" if code else test
+
+
+_REPEATED: Final = (
+    (
+        "Failed to handle graph break gracefully. Skipping the function and falling back to eager. "
+        "Graph break encountered: ",
+        ", and torch leaves a whole function eager",
+    ),
+    (
+        "Encountered graph break that we cannot resume from. Compiling up to the previous resumable state, then "
+        "skipping the rest of the function. Graph break encountered: ",
+        ", and torch leaves the rest of a function eager",
+    ),
+)
+"""How torch (2.11 to 2.14) repeats a break from which it cannot resume (in a loop, a `with`), and what it means."""
+
+
+def own_reason(reason: str) -> tuple[str, str]:
+    """Torch's reason for a break itself, and what it means for the function, empty where torch can resume."""
+    for prefix, meaning in _REPEATED:
+        if reason.startswith(prefix):
+            return reason.removeprefix(prefix), meaning
+    return reason, ""
+
+
 def remedy(reason: str, table: Table, otherwise: str) -> str:
     """The remedy of the first pattern that matches `reason`, else `otherwise`."""
     return next((text for pattern, text in table if pattern.search(reason)), otherwise)

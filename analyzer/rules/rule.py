@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final
 
-from analyzer.core.finding import Finding
+from analyzer.core.finding import Confidence, Finding
 from analyzer.rules.facts import Facts
 
 SECTIONS: Final = (
@@ -27,12 +27,14 @@ class MissingData(Exception):
 class Rule:
     """`id` is the name of the rule's file, `doc` its docstring: a title, an empty line, the `SECTIONS`.
 
-    `judge` returns the findings, none where the pattern is not there. It raises MissingData where it cannot tell.
+    `confidence` is that of all its findings. `judge` returns them, none where the pattern is not there. It raises
+    MissingData where it cannot tell.
     """
 
     id: str
     doc: str
     judge: Callable[[Facts], tuple[Finding, ...]]
+    confidence: Confidence = Confidence.LIKELY
 
     @property
     def title(self) -> str:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import replace
 
+from analyzer.core import quantities
 from analyzer.core.finding import Finding, RuleFailure
 from analyzer.rules import RULES
 from analyzer.rules.facts import Facts
@@ -20,13 +22,25 @@ def run_rules(facts: Facts, rules: Iterable[Rule] = RULES) -> tuple[tuple[Findin
     failures: list[RuleFailure] = []
     for rule in rules:
         try:
-            findings.extend(rule.judge(facts))
+            findings.extend(
+                replace(_believed(finding, facts.step_ns), confidence=rule.confidence) for finding in rule.judge(facts)
+            )
         except MissingData as missing:
             failures.append(RuleFailure(rule.id, str(missing)))
         except Exception as fault:
             # The one broad except: whatever a rule trips over must not cost the user the report.
             failures.append(RuleFailure(rule.id, f"the rule failed: {type(fault).__name__}: {fault}"))
     return tuple(sorted(findings, key=_by_cost)), tuple(failures)
+
+
+def _believed(finding: Finding, step_ns: int | None) -> Finding:
+    """The finding, its cost taken back where it is more than the whole step: then something was measured wrong."""
+    cost = finding.ns_per_step
+    if cost is None or step_ns is None or cost <= step_ns:
+        return finding
+    found, whole = quantities.duration(cost), quantities.duration(step_ns)
+    message = f"{finding.message}; its cost is not known: it came out at {found} of a step of {whole}"
+    return replace(finding, message=message, ns_per_step=None)
 
 
 def _by_cost(finding: Finding) -> tuple[bool, int]:

@@ -30,7 +30,7 @@ from __future__ import annotations
 from typing import Final
 
 from analyzer.core import quantities
-from analyzer.core.finding import Finding
+from analyzer.core.finding import Confidence, Finding
 from analyzer.core.ops import OpCall, OpLog, OptimizerFacts
 from analyzer.rules.evidence import workload_of
 from analyzer.rules.facts import Facts
@@ -100,4 +100,4 @@ def _updates_parameter(call: OpCall) -> bool:
     return call.op in _UPDATES and not call.is_backward and bool(call.inputs) and call.inputs[0].parameter is not None
 
 
-RULE: Final = Rule(id=_ID, doc=__doc__ or "", judge=judge)
+RULE: Final = Rule(id=_ID, doc=__doc__ or "", judge=judge, confidence=Confidence.CERTAIN)

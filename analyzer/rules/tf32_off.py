@@ -30,7 +30,7 @@ from typing import Final
 
 from analyzer.core.budget import Budget, Part
 from analyzer.core.device import Device
-from analyzer.core.finding import Finding
+from analyzer.core.finding import Confidence, Finding
 from analyzer.core.graphs import Graph
 from analyzer.rules.evidence import capture_of, environment_of, regions_of, workload_of
 from analyzer.rules.facts import Facts
@@ -79,4 +79,4 @@ def _saved_share(device: Device | None) -> float | None:
     return 1 - plain / tf32 if tf32 > _LEAST_RATIO * plain else 0.0
 
 
-RULE: Final = Rule(id=_ID, doc=__doc__ or "", judge=judge)
+RULE: Final = Rule(id=_ID, doc=__doc__ or "", judge=judge, confidence=Confidence.CERTAIN)

@@ -25,7 +25,7 @@ from __future__ import annotations
 from typing import Final
 
 from analyzer.core import quantities
-from analyzer.core.finding import Finding
+from analyzer.core.finding import Confidence, Finding
 from analyzer.rules.evidence import environment_of, workload_of
 from analyzer.rules.facts import Facts
 from analyzer.rules.rule import MissingData, Rule
@@ -46,4 +46,4 @@ def judge(facts: Facts) -> tuple[Finding, ...]:
     return (Finding(_ID, message, None, None, f"torch.set_num_threads({max(int(usable), 1)})"),)
 
 
-RULE: Final = Rule(id=_ID, doc=__doc__ or "", judge=judge)
+RULE: Final = Rule(id=_ID, doc=__doc__ or "", judge=judge, confidence=Confidence.CERTAIN)

@@ -15,9 +15,10 @@ How it is measured
     lie in no captured graph and the scores exceed the last cache; else unknown.
 
 What to do
-    torch.nn.functional.scaled_dot_product_attention(q, k, v), with
-    is_causal=True in place of a causal mask. For nn.MultiheadAttention:
-    need_weights=False.
+    torch.nn.functional.scaled_dot_product_attention(q, k, v), with the mask as
+    attn_mask=, or is_causal=True in place of a causal one, and scale= where it
+    is not 1/sqrt(d). For nn.MultiheadAttention: need_weights=False. Scores that
+    are changed otherwise: torch.nn.attention.flex_attention.
 
 When it is wrong
     When the weights themselves are needed, as output or to change them.
@@ -27,21 +28,20 @@ When it is wrong
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 from analyzer.core import quantities
 from analyzer.core.finding import Finding
 from analyzer.core.graphs import SourceLine
 from analyzer.core.ops import OpCall, OpLog, TensorFacts
+from analyzer.rules.attention import attention_call
 from analyzer.rules.facts import Facts
 from analyzer.rules.op_evidence import graphs_at, ops_of, traffic_ns, unless_cut
 from analyzer.rules.rule import Rule
 
 _ID: Final = "unfused_attention"
-_REMEDY: Final = (
-    "torch.nn.functional.scaled_dot_product_attention(q, k, v, is_causal=True), or attn_mask= for another mask"
-)
+_OTHERS: Final = "; for others of this line: "
 _REMEDY_WEIGHTS: Final = "need_weights=False in the call of nn.MultiheadAttention"
 
 _PRODUCTS: Final = ("aten::bmm", "aten::baddbmm", "aten::mm")
@@ -58,6 +58,8 @@ _FUSED_MODULE: Final = "MultiheadAttention"
 class _Chain:
     softmax: OpCall
     scores: TensorFacts
+    product: OpCall
+    """The one that gives the scores."""
     ends_bytes: int
     """Of queries, keys, values and the output."""
 
@@ -69,8 +71,17 @@ def judge(facts: Facts) -> tuple[Finding, ...]:
     for chain in chains:
         if 4 * (chain.scores.bytes or 0) >= chain.ends_bytes:
             found = _finding(facts, chain)
-            findings.setdefault(found.where, found)
+            findings[found.where] = _with(findings.get(found.where), found)
     return unless_cut(ops, tuple(findings.values()))
+
+
+def _with(known: Finding | None, found: Finding) -> Finding:
+    """The finding of a line with one more chain: what is right for one attention may be wrong for the next."""
+    if known is None:
+        return found
+    if found.remedy in known.remedy.split(_OTHERS):
+        return known
+    return replace(known, remedy=f"{known.remedy}{_OTHERS}{found.remedy}")
 
 
 def _chain(ops: OpLog, softmax: OpCall) -> _Chain | None:
@@ -86,7 +97,7 @@ def _chain(ops: OpLog, softmax: OpCall) -> _Chain | None:
         return None
     first, last = max(before, key=lambda c: c.first), min(after, key=lambda c: c.first)
     ends = (*first.inputs[-2:], last.inputs[-1], last.outputs[0])
-    return _Chain(softmax, scores, sum(tensor.bytes or 0 for tensor in ends))
+    return _Chain(softmax, scores, first, sum(tensor.bytes or 0 for tensor in ends))
 
 
 def _is_over_last(softmax: OpCall, scores: TensorFacts) -> bool:
@@ -113,12 +124,13 @@ def _finding(facts: Facts, chain: _Chain) -> Finding:
     call = chain.softmax
     size = chain.scores.bytes or 0
     where = call.where
+    is_module = call.module == _FUSED_MODULE
     return Finding(
         rule=_ID,
         message=f"attention is written out: its {quantities.byte_count(size)} of scores go to memory and back",
         where=where,
         ns_per_step=None if _may_be_replaced(facts, where) else traffic_ns(facts, 4 * size * call.count, size),
-        remedy=_REMEDY_WEIGHTS if call.module == _FUSED_MODULE else _REMEDY,
+        remedy=_REMEDY_WEIGHTS if is_module else attention_call(ops_of(facts), chain.product, call, chain.scores),
         count=call.count,
     )
 

@@ -26,6 +26,7 @@ class CaseHeader:
     tags: tuple[str, ...]
     is_training: bool
     is_hardware_dependent: bool
+    has_gradients: bool = False
 
     def runs_on(self, device: str) -> bool:
         """Whether the effect is expected to show on this kind of device (`cpu` or `cuda`)."""
@@ -70,14 +71,16 @@ def read_header(path: Path) -> CaseHeader:
     if "expected_class" not in fields:
         raise ValueError(f"{path}: no expected_class in its header")
     device, _, gradient = fields.get("device", "both").partition("| grad:")
+    has_gradients = gradient.strip().startswith("on")
     tags = tuple(_tag(t) for t in fields.get("expected_tags", "").split(",") if t.strip())
     return CaseHeader(
         id=path.stem,
         device=device.strip(),
         says=fields["expected_class"],
         tags=tags,
-        is_training=gradient.strip().startswith("on") and _NOT_GRADIENT_TRAINING not in tags,
+        is_training=has_gradients and _NOT_GRADIENT_TRAINING not in tags,
         is_hardware_dependent="hardware-dependent" in fields.get("id", "") or "slow only when" in device,
+        has_gradients=has_gradients,
     )
 
 

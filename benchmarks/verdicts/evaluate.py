@@ -17,7 +17,7 @@ from benchmarks.verdicts.evaluate_cases import evaluate_cases
 from benchmarks.verdicts.evaluate_counters import evaluate_counters
 from benchmarks.verdicts.evaluate_interventions import evaluate_interventions
 from benchmarks.verdicts.markdown import page
-from benchmarks.verdicts.recorded import CounterRecording, InterventionRecording, Machine
+from benchmarks.verdicts.recorded import CounterRecording, InterventionRecording, KernelCounters, Machine
 from benchmarks.verdicts.result import Section
 from benchmarks.verdicts.store import read
 
@@ -34,6 +34,7 @@ def evaluate(folders: Sequence[Path], cases: Path | None, machine: Machine | Non
     Raises UsageError where nothing is found, and UnreadableFileError.
     """
     sections: list[Section] = []
+    counters = _counters(folders)
     by_device: dict[str, list[CaseRecording]] = defaultdict(list)
     for folder in folders:
         if (folder / COUNTERS[0]).is_file():
@@ -43,7 +44,7 @@ def evaluate(folders: Sequence[Path], cases: Path | None, machine: Machine | Non
         if (folder / INTERVENTIONS[0]).is_file():
             recording = read(folder / INTERVENTIONS[0], InterventionRecording)
             recording = replace(recording, machine=machine or recording.machine)
-            sections.append(evaluate_interventions(recording, folder / INTERVENTIONS[1]))
+            sections.append(evaluate_interventions(recording, folder / INTERVENTIONS[1], counters))
         if (folder / CASES).is_file():
             recorded = read(folder / CASES, CaseRecording)
             by_device[recorded.device].append(recorded)
@@ -54,6 +55,11 @@ def evaluate(folders: Sequence[Path], cases: Path | None, machine: Machine | Non
     if not sections:
         raise UsageError(f"no recording in {', '.join(map(str, folders))}", hint="record one first")
     return tuple(sections)
+
+
+def _counters(folders: Sequence[Path]) -> tuple[KernelCounters, ...]:
+    found = [folder / COUNTERS[0] for folder in folders]
+    return tuple(one for path in found if path.is_file() for one in read(path, CounterRecording).counters)
 
 
 def save(sections: Sequence[Section], target: Path) -> None:

@@ -11,6 +11,7 @@ from typing import Final
 from analyzer.core.verdict import Bound
 from benchmarks.verdicts.case_header import CaseHeader, causes
 from benchmarks.verdicts.case_report import CaseRecording, CaseRun, Observed, observed, sure_verdicts
+from benchmarks.verdicts.measured_cases import MeasuredCase, correction, read_measured
 from benchmarks.verdicts.result import Check, Section, Stated, Table
 
 ASKED_CLASS: Final = 0.90
@@ -29,6 +30,8 @@ class HeldCase:
     """One case: what its header expects on this device, and what its report says.
 
     `missing` are the causes (tags) for which no rule found anything, each with the rules that may stand for it.
+    `corrected` is the measurement that stands against the header here, None where there is none: `expected` and
+    `causes` are then as measured.
     """
 
     run: CaseRun
@@ -37,6 +40,7 @@ class HeldCase:
     seen: Observed
     causes: tuple[tuple[str, tuple[str, ...]], ...]
     sure_and_wrong: tuple[tuple[str, Bound, float, float], ...]
+    corrected: MeasuredCase | None = None
 
     @property
     def has_class(self) -> bool | None:
@@ -55,9 +59,11 @@ class HeldCase:
         return len(self.missing) < len(self.causes)
 
 
-def hold(run: CaseRun, header: CaseHeader, device: str) -> HeldCase:
+def hold(run: CaseRun, header: CaseHeader, device: str, measured: tuple[MeasuredCase, ...] | None = None) -> HeldCase:
     report = run.report or {}
-    expected = header.expected(device)
+    corrected = correction(header.id, device, read_measured() if measured is None else measured)
+    expected = corrected.classes if corrected and corrected.classes else header.expected(device)
+    absent = corrected.absent if corrected else ()
     sure = sure_verdicts(report, SURE) if report else ()
     wrong = tuple(v for v in sure if v[1] is not Bound.UNDECIDED and v[1] not in expected and v[3] >= MAIN_SHARE)
     return HeldCase(
@@ -65,8 +71,9 @@ def hold(run: CaseRun, header: CaseHeader, device: str) -> HeldCase:
         header=header,
         expected=expected,
         seen=observed(report),
-        causes=causes(header, device),
+        causes=tuple((tag, rules) for tag, rules in causes(header, device) if tag not in absent),
         sure_and_wrong=wrong if expected and not header.is_hardware_dependent else (),
+        corrected=corrected,
     )
 
 
@@ -85,7 +92,7 @@ def evaluate_cases(recordings: Sequence[CaseRecording], headers: Sequence[CaseHe
         title=title,
         where=f"{name}, torch {torch}, {recordings[-1].date}",
         checks=_checks(held),
-        tables=(_confusion(held), _all(held), _tags(held), _sure(held)),
+        tables=(_confusion(held), _all(held), _corrected(held, device), _tags(held), _sure(held)),
         stated=tuple(_stated(held)),
         notes=tuple(note for recording in recordings for note in recording.notes),
     )
@@ -192,6 +199,26 @@ def _reason(h: HeldCase) -> str:
             f"; rules without data: {', '.join(failed)}" if failed else ""
         )
     return f"header: {h.header.says}"[:120]
+
+
+def _corrected(held: Sequence[HeldCase], device: str) -> Table:
+    rows = tuple(
+        (
+            h.run.case,
+            h.header.says[:80],
+            "/".join(b.value for b in h.corrected.classes) or "as the header",
+            ", ".join(h.corrected.absent) or "—",
+            f"{h.corrected.measured} ({h.corrected.how})",
+            f"torch {h.corrected.torch}, {h.corrected.date}",
+        )
+        for h in held
+        if h.corrected is not None
+    )
+    tested = [h for h in held if not h.header.is_hardware_dependent and h.header.expected(device)]
+    right = sum(h.seen.bound in h.header.expected(device) for h in tested)
+    columns = ("case", "the header says", "class as measured", "causes that do not show", "measured", "on")
+    note = f"A measurement beats the header. By the headers alone {right} of {len(tested)} classes are right."
+    return Table("Expectations that a measurement corrects", columns, rows, note)
 
 
 def _tags(held: Sequence[HeldCase]) -> Table:

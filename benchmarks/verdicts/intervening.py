@@ -21,7 +21,7 @@ from analyzer.core.trial import Trial, TrialOutcome
 from analyzer.session import Session
 from benchmarks.verdicts.models import model_by_name
 from benchmarks.verdicts.place import SMALL_SIDE, Place
-from benchmarks.verdicts.recorded import ModelRun, Replay, recorded_timing
+from benchmarks.verdicts.recorded import Ahead, ModelRun, Replay, recorded_timing
 from benchmarks.verdicts.store import write
 from collectors.loading import load_workload
 from collectors.workload import Workload
@@ -63,6 +63,7 @@ def measure(target: str, device: str, out: Path) -> ModelRun:
     sys.stdin.readline()  # the one that measures has the device for itself
     timing = session.time()
     replays = _replays(session, captured, digests) if wanted else ()
+    ahead = session.host_ahead() or () if wanted else ()
     trace = f"traces/{run_name(target)}.trace.json.gz"
     (out / trace).parent.mkdir(parents=True, exist_ok=True)
     session.profile(out / trace)
@@ -73,6 +74,7 @@ def measure(target: str, device: str, out: Path) -> ModelRun:
         timing=recorded_timing(timing),
         environment=session.environment(),
         replays=replays,
+        ahead=tuple(Ahead(str(one.region), one.launched_ns, one.ahead_ns) for one in ahead),
     )
 
 

@@ -13,14 +13,22 @@ from analyzer.core.device import Device
 from analyzer.core.graphs import Direction, Graph, GraphKey
 from analyzer.core.trace import EventKind
 from analyzer.derive.attribution import Attribution, attribute
+from analyzer.derive.confidence import DRAWS
+from analyzer.derive.doubt import CLASSES, KernelPoint, perturbed_classes
 from analyzer.derive.kernel_costs import KernelCosts, from_graphs, kernel_costs
 from analyzer.derive.region_kernels import region_kernels
+from analyzer.derive.residency import missed_rereads
 from collectors.readers.kineto import read_trace
 
 
 @dataclass(frozen=True, slots=True)
 class JudgedKernel:
-    """`flops` and `bytes` are None where our costs do not know them; `op` is the operator that launched it."""
+    """`flops` and `bytes` are None where our costs do not know them; `op` is the operator that launched it.
+
+    `written` is the part of `bytes` that is written. `confidence` is how often its class stays when counts and peaks
+    are somewhat wrong, None where nothing is claimed of it; `compute_share` and `memory_share` are what we take it to
+    reach of the hardware's own rates.
+    """
 
     step: int
     name: str
@@ -30,6 +38,10 @@ class JudgedKernel:
     flops: float | None
     bytes: float | None
     dtype: str | None
+    written: float = 0.0
+    confidence: float | None = None
+    compute_share: float | None = None
+    memory_share: float | None = None
 
 
 def judged_kernels(
@@ -45,25 +57,44 @@ def judged_kernels(
     is_kernel = ~np.isin(events.kind[work.row], (EventKind.COPY, EventKind.MEMSET))
     rows = np.flatnonzero(work.has_region & is_kernel).tolist()
     rows.sort(key=lambda i: int(events.start_ns[work.row[i]]))
-    parts = {allowed: _parts(attribution, costs, device, allowed) for allowed in (False, True)}
-    return tuple(
-        JudgedKernel(
-            step=int(work.step[i]),
-            name=events.name(int(work.row[i])),
-            op=events.name(int(work.op[i])) if work.has_op[i] else None,
-            ns=int(work.own_ns[i]),
-            part=parts[int(work.step[i]) in tf32_steps][i],
-            flops=cost.flops * costs.shares[i] if cost is not None and cost.flops is not None else None,
-            bytes=cost.bytes * costs.shares[i] if cost is not None else None,
-            dtype=cost.dtype if cost is not None else None,
-        )
-        for i in rows
-        for cost in (costs.costs[i],)
+    points = {allowed: _points(attribution, costs, device, allowed) for allowed in (False, True)}
+    return tuple(_judged(attribution, costs, i, points[int(work.step[i]) in tf32_steps][i], device) for i in rows)
+
+
+def _judged(
+    attribution: Attribution, costs: KernelCosts, index: int, point: KernelPoint, device: Device
+) -> JudgedKernel:
+    work, events = attribution.work, attribution.trace
+    cost, share = costs.costs[index], float(costs.shares[index])
+    ns = int(work.own_ns[index])
+    return JudgedKernel(
+        step=int(work.step[index]),
+        name=events.name(int(work.row[index])),
+        op=events.name(int(work.op[index])) if work.has_op[index] else None,
+        ns=ns,
+        part=point.part,
+        flops=cost.flops * share if cost is not None and cost.flops is not None else None,
+        bytes=(cost.bytes + missed_rereads(cost, device)) * share if cost is not None else None,
+        dtype=cost.dtype if cost is not None else None,
+        written=sum(cost.writes) * share if cost is not None else 0.0,
+        confidence=_confidence(point),
+        compute_share=None if point.compute_ns is None or not ns else point.compute_ns / ns,
+        memory_share=None if point.memory_ns is None or not ns else point.memory_ns / ns,
     )
 
 
-def _parts(attribution: Attribution, costs: KernelCosts, device: Device, allow_tf32: bool) -> list[Part]:
-    """The part of each row of `Work`: the product's own sums over regions, of which each row is made one."""
+def _confidence(point: KernelPoint) -> float | None:
+    if point.part is Part.UNKNOWN_KERNELS or not point.ns:
+        return None
+    rng = np.random.default_rng(0)
+    classes = perturbed_classes((point,), rng.standard_normal(DRAWS), rng.standard_normal(DRAWS))
+    return float(np.mean(classes[:, CLASSES.index(point.part)] > 0))
+
+
+def _points(attribution: Attribution, costs: KernelCosts, device: Device, allow_tf32: bool) -> list[KernelPoint]:
+    """Each row of `Work` as the product judges it: its own sums over regions, of which each row is made one. Of a row
+    that is no kernel nothing is said.
+    """
     count = len(attribution.work)
     if not attribution.regions:
         return []
@@ -79,7 +110,8 @@ def _parts(attribution: Attribution, costs: KernelCosts, device: Device, allow_t
         recorded_steps=(0,),
     )
     found = region_kernels(alone, costs, device, allow_tf32)
-    return [max(one.parts, key=lambda part: part.ns).part for one in found]
+    nothing = KernelPoint(Part.UNKNOWN_KERNELS, 0, None, None)
+    return [one.points[0] if one.points else nothing for one in found]
 
 
 def _key(number: int) -> GraphKey:

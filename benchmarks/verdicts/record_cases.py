@@ -29,6 +29,29 @@ CPU_THREADS: Final = {"OMP_NUM_THREADS": "1"}
 5 µs was seen to wait 8 ms for its last thread, which makes every verdict one about the neighbours."""
 
 _CODE: Final = "import sys; from analyzer.cli import main; sys.exit(main())"
+_WITH_GRADIENTS: Final = """\
+import importlib.util
+import sys
+
+import torch
+
+import analyzer
+
+spec = importlib.util.spec_from_file_location("case_with_gradients", {case!r})
+case = importlib.util.module_from_spec(spec)
+sys.modules[spec.name] = case
+spec.loader.exec_module(case)
+
+
+def step(model, *inputs):
+    with torch.enable_grad():
+        return model(*inputs)
+
+
+def called_with_gradients(device):
+    return analyzer.Workload.of(case.get_model(), case.get_inputs(device), device=device, step=step)
+"""
+
 _ERROR_CHARACTERS: Final = 800
 
 
@@ -62,8 +85,8 @@ def _run(path: Path, header: CaseHeader, device: str, watch: Stopwatch) -> CaseR
         return CaseRun(header.id, mode, -1, 0.0, error="the budget was spent before it")
     start = time.monotonic()
     with tempfile.TemporaryDirectory() as run_folder:
-        command = [sys.executable, "-c", _CODE, str(path), *tried(header, device), "--format", "json", "-q"]
-        command += ["--mode", mode, "--device", device, "--out", run_folder]
+        command = [sys.executable, "-c", _CODE, *target(path, header, Path(run_folder)), *tried(header, device)]
+        command += ["--format", "json", "-q", "--mode", mode, "--device", device, "--out", f"{run_folder}/run"]
         limit_s = min(CASE_LIMIT_S, watch.left_s + 1.0)
         try:
             done = subprocess.run(
@@ -87,6 +110,15 @@ def _run(path: Path, header: CaseHeader, device: str, watch: Stopwatch) -> CaseR
         report=trimmed(report) if report is not None else None,
         error=None if report is not None else done.stderr[-_ERROR_CHARACTERS:],
     )
+
+
+def target(path: Path, header: CaseHeader, folder: Path) -> tuple[str, ...]:
+    """What to analyze. An inference that its report ran with gradients on is called so by a step in `folder`."""
+    if header.is_training or not header.has_gradients:
+        return (str(path),)
+    called = folder / path.name
+    called.write_text(_WITH_GRADIENTS.format(case=str(path)), encoding="utf-8")
+    return (str(called), "--entry", "called_with_gradients")
 
 
 def tried(header: CaseHeader, device: str) -> tuple[str, ...]:

@@ -129,8 +129,22 @@ class Replay:
 
 
 @dataclass(frozen=True, slots=True)
+class Ahead:
+    """One region's own time a step, taken in turn: as the host launches it, and with the whole step queued before the
+    device begins.
+    """
+
+    region: str
+    launched_ns: int
+    ahead_ns: int
+
+
+@dataclass(frozen=True, slots=True)
 class ModelRun:
-    """One model measured in a process of its own. `trace` is the file's name beside the recording."""
+    """One model measured in a process of its own. `trace` is the file's name beside the recording.
+
+    `ahead` is empty where the host could not get ahead of the device, or an older recorder did not try.
+    """
 
     name: str
     trace: str | None = None
@@ -139,6 +153,7 @@ class ModelRun:
     environment: Environment | None = None
     replays: tuple[Replay, ...] = ()
     error: str | None = None
+    ahead: tuple[Ahead, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

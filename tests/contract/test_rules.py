@@ -23,6 +23,7 @@ from analyzer.core.activity import (
     PointwiseChain,
 )
 from analyzer.core.graphs import CudaGraphSkip, GapKey, GraphBreak, Recompile, SourceLine
+from analyzer.core.trial import Accuracy, AccuracyReference
 from analyzer.rules import RULES
 from analyzer.rules.explain import explain
 from analyzer.rules.facts import Facts, RankFacts
@@ -40,11 +41,25 @@ from tests.rule_facts import (
     facts,
 )
 
-HELPERS = {"__init__", "evidence", "explain", "facts", "op_evidence", "places", "remedies", "rule", "runner"}
+HELPERS = {
+    "__init__",
+    "attention",
+    "evidence",
+    "explain",
+    "facts",
+    "op_evidence",
+    "places",
+    "remedies",
+    "rule",
+    "runner",
+}
 
 HOSTILE = "</script>\x1b[2J\u202e\r\n'; DROP--" + "x" * 10_000
 
 every_rule = pytest.mark.parametrize("rule", RULES, ids=lambda rule: rule.id)
+
+
+_WRONG = Accuracy(AccuracyReference.FLOAT64, 1.0, 0.0, 0.1, is_right=False, worst=HOSTILE)
 
 
 def _hostile() -> Facts:
@@ -69,7 +84,7 @@ def _hostile() -> Facts:
         workload=a_workload(name=HOSTILE, source=HOSTILE, inputs=(HOSTILE,)),
         capture=capture,
         regions=regions,
-        plans=(a_plan_trial("eager", 5.0), a_plan_trial("default", 10.0), a_plan_trial(HOSTILE, None)),
+        plans=(a_plan_trial("eager", 5.0), a_plan_trial("default", 10.0, accuracy=_WRONG), a_plan_trial(HOSTILE, None)),
         environment=an_environment(is_grad_enabled=True, is_anomaly_mode=True, is_deterministic=True),
         ops=a_flawed_log(HOSTILE),
         activity=_busy_activity(),

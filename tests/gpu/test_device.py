@@ -73,6 +73,7 @@ def test_the_costs_are_those_of_a_gpu(gpu: Device) -> None:
     assert 100 < (gpu.launch_gap_ns or 0) < 5_000
     assert 100 < (gpu.kernel_gap_ns or 0) < 5_000
     assert 10_000 < (gpu.replay_ns or 0) < 1_000_000
+    assert 5_000 < (gpu.replay_host_ns or 0) < (gpu.replay_ns or 0)
     assert (gpu.empty_op_ns or 0) < (gpu.launch_ns or 0)
 
 

@@ -14,7 +14,8 @@ from analyzer.core.report import WorkloadFacts
 from analyzer.core.run import Event, LostChildError, Skip, Verification, Way
 from analyzer.core.samples import Samples
 from analyzer.core.timing import Timing
-from analyzer.core.trial import Trial, TrialOutcome
+from analyzer.core.trial import Accuracy, Trial, TrialOutcome
+from analyzer.session_words import way
 from tests.rule_facts import a_captured_graph, an_environment, captured
 from tests.unit.derive.runs import DEVICE, END, MIDDLE, START, A, B, recording, region, timing
 from tests.unit.optimizers.fake_lab import around
@@ -61,6 +62,8 @@ class FakeDriver:
     is_isolated: bool = True
     called: list[tuple[str, tuple[Any, ...]]] = field(default_factory=list)
     skips: list[tuple[Skip, ...]] = field(default_factory=list)
+    variants: Capture | None = None
+    default_accuracy: Accuracy | None = None
     is_open: bool = False
 
     def start(self, skip: tuple[Skip, ...], limit_s: float | None) -> None:
@@ -132,6 +135,12 @@ class FakeDriver:
         recording().save(path)
         return 2 * STEP_NS
 
+    def _run_variants(self) -> Capture | None:
+        return self.variants
+
+    def _judge_default(self) -> Accuracy | None:
+        return self.default_accuracy
+
     def _prepare_judge(self) -> None:
         pass
 
@@ -150,7 +159,7 @@ class FakeDriver:
         planned_ns = self._step_ns(names, saves) if plan.is_compiled else self.eager_ns
         return Verification(
             eager=a_way("eager", self.eager_ns),
-            default=a_way("default", STEP_NS),
+            default=way("default", around(STEP_NS), self.default_accuracy),
             planned=a_way("plan", planned_ns, TrialOutcome.WRONG_RESULT if is_wrong else TrialOutcome.MEASURED),
             capture=a_capture() if plan.is_compiled else None,
             timing=a_timing(planned_ns) if plan.is_compiled else None,

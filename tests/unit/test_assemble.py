@@ -18,6 +18,7 @@ from analyzer.core.verdict import Bound
 from analyzer.diagnosis import diagnose
 from analyzer.headline import NO_GRAPH
 from analyzer.measured import Measured
+from analyzer.reporting.rows import region_rows
 from analyzer.targets import predictions
 from optimizers.search import CandidateTrial
 from tests.rule_facts import captured
@@ -138,6 +139,31 @@ def test_a_graph_is_shown_before_and_after_from_passes_taken_side_by_side(diagno
         assert first.before_ns is not None
         assert second.before_ns is not None
         assert second.before_ns < first.before_ns
+
+
+def drifted(of: Measured, factor: float) -> Report:
+    """The report where the default took so many times longer beside the plan than in the first clean pass."""
+    verified(of, FAST)
+    assert of.verification is not None
+    of.verification = replace(of.verification, default=a_way("default", round(factor * STEP_NS)))
+    return report(of)
+
+
+def test_a_machine_that_changed_between_the_passes_is_said_and_may_cost_the_verdicts(diagnosed: Measured) -> None:
+    def said(of: Report) -> bool:
+        return any("in the first clean pass and" in note for note in of.notes)
+
+    def shares(of: Report) -> float:
+        return sum(row.share or 0.0 for row in region_rows(of))
+
+    steady, slower, other = (drifted(copy(diagnosed), factor) for factor in (1.2, 1.8, 2.4))
+    assert [said(found) for found in (steady, slower, other)] == [False, True, True]
+    assert slower.graphs[0].verdict == steady.graphs[0].verdict
+    assert {row.verdict.bound for row in region_rows(other)} == {Bound.UNDECIDED}
+    assert all(row.verdict.missing for row in region_rows(other))
+    assert other.headline.startswith("Undecided: the machine changed")
+    assert shares(other) == pytest.approx(1.0)
+    assert said(drifted(copy(diagnosed), 1 / 1.8))
 
 
 def half(samples: Samples) -> Samples:

@@ -12,7 +12,7 @@ from analyzer.core.budget import Part
 from analyzer.core.graphs import GraphKey
 from analyzer.core.report import Report
 from analyzer.core.verdict import Bound
-from analyzer.derive.predict import predict_cuda_graphs
+from analyzer.derive.predict import Replayed, predict_cuda_graphs
 from analyzer.diagnosis import Diagnosis
 from tests.goldens import Golden, read_golden
 
@@ -55,7 +55,8 @@ def test_the_budget_is_the_one_the_machine_with_the_gpu_printed(report: Report, 
         assert budget.elapsed_ns == printed.elapsed_ns
         # Printed before gaps of kernels launched in time (1.2 µs of 2.7 ms here) counted as latency.
         assert budget.ns(Part.STARVED) == pytest.approx(printed.ns(Part.STARVED), rel=1e-3)
-        assert budget.ns(Part.MEMORY) == printed.ns(Part.MEMORY)
+        # Printed before the 40 % of latency were held against the hardware's rates rather than the measured ones.
+        assert budget.ns(Part.MEMORY) == pytest.approx(printed.ns(Part.MEMORY), rel=0.1)
 
 
 def test_the_bound_shifts_from_the_host_to_the_kernels(report: Report, before: Diagnosis, after: Diagnosis) -> None:
@@ -88,6 +89,6 @@ def test_the_prediction_from_the_default_run_holds_to_fifteen_per_cent(report: R
     assert judged is not None
     assert judged.budget.busy_ns is not None
     assert judged.budget.kernels_per_step is not None
-    predicted_ns = predict_cuda_graphs(judged.budget.busy_ns, judged.budget.kernels_per_step, report.device)
+    predicted_ns = predict_cuda_graphs(Replayed(judged.budget.busy_ns, judged.budget.kernels_per_step), report.device)
     assert trial.measured_ns is not None
     assert predicted_ns == pytest.approx(trial.measured_ns, rel=0.15)

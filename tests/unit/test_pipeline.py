@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -10,12 +11,12 @@ import pytest
 
 from analyzer import pipeline
 from analyzer.core.errors import INTERRUPTED, ExitCode, InternalError, UsageError, UserProgramError
-from analyzer.core.graphs import Direction, GraphKey
+from analyzer.core.graphs import Direction, GraphKey, Recompile, SourceLine
 from analyzer.core.plan import FUSED
 from analyzer.core.report import Report
 from analyzer.core.run import Finished, LostChildError
 from analyzer.core.settings import RunSettings, WorkloadSpec
-from analyzer.core.trial import Change, TrialOutcome
+from analyzer.core.trial import Accuracy, AccuracyReference, Change, TrialOutcome
 from analyzer.progress import SilentProgress
 from analyzer.reporting.json import read_report
 from optimizers.plan import read_plan
@@ -93,7 +94,8 @@ def test_on_a_gpu_what_is_profiled_is_never_timed_afterwards(run: Run) -> None:
     driver = FakeDriver(saves={"cuda_graphs": 0.3})
     run(driver)
     profiled = driver.methods.index("profile")
-    assert driver.methods[profiled + 1 : profiled + 5] == ["measure_device", "load", "start", "prepare_judge"]
+    after = ["judge_default", "run_variants", "measure_device", "load", "start", "prepare_judge"]
+    assert driver.methods[profiled + 1 : profiled + 7] == after
     assert driver.methods[-1] == "profile_plan"
 
 
@@ -172,6 +174,46 @@ def test_a_wrong_plan_over_a_wrong_default_leaves_the_model_alone(run: Run) -> N
     plan = read_plan(finished.folder / "plan.json")
     assert not plan.is_compiled
     assert "Leave it alone" in finished.report.headline
+
+
+WRONG = Accuracy(AccuracyReference.FLOAT64, 0.5, 1e-7, 5e-7, is_right=False, worst="output[0]")
+
+
+@pytest.mark.parametrize(
+    ("eager_ns", "saves", "is_compiled"),
+    [
+        (3 * STEP_NS, {"cuda_graphs": 0.3}, True),  # right, and faster than the model itself
+        (STEP_NS // 4, {"cuda_graphs": 0.3}, False),  # right, but slower than the model itself
+        (3 * STEP_NS, {}, False),  # the default is all there is
+    ],
+)
+def test_a_wrong_default_is_never_recommended(
+    run: Run, eager_ns: int, saves: dict[str, float], is_compiled: bool
+) -> None:
+    finished = run(FakeDriver(eager_ns=eager_ns, saves=saves, default_accuracy=WRONG))
+    report = finished.report
+    assert read_plan(finished.folder / "plan.json").is_compiled is is_compiled
+    assert "output[0] is off by 0.5" in report.headline
+    assert is_compiled or "Leave it alone" in report.headline
+    assert next(plan for plan in report.plans if plan.name == "default").outcome is TrialOutcome.WRONG_RESULT
+    assert "compile_changes_results" in [finding.rule for finding in report.findings]
+
+
+def test_without_optimising_a_wrong_default_is_told_all_the_same(run: Run) -> None:
+    report = run(FakeDriver(default_accuracy=WRONG), optimize=False).report
+    default = next(plan for plan in report.plans if plan.name == "default")
+    assert default.outcome is TrialOutcome.WRONG_RESULT
+    assert "output[0] is off by 0.5" in str(default.reason)
+    assert "does not give this model's results" in report.headline
+    assert "compile_changes_results" in [finding.rule for finding in report.findings]
+
+
+@pytest.mark.parametrize("error", [lost("comparing"), UserProgramError("out of memory")])
+def test_a_comparison_that_fails_costs_itself_alone(run: Run, error: Exception) -> None:
+    finished = run(FakeDriver(device="cpu", fails={"judge_default": error}), optimize=False)
+    assert finished.exit_code is ExitCode.OK
+    assert any("could not be compared" in note for note in finished.report.notes)
+    assert finished.report.partial is None
 
 
 def test_a_wrong_candidate_is_reported_and_not_chosen(run: Run) -> None:
@@ -349,3 +391,24 @@ def test_a_folder_that_cannot_be_written_is_refused_before_anything_runs(
     settings = RunSettings(WorkloadSpec(str(tmp_path / "net.py")), out=str(tmp_path / "file" / "run"))
     with pytest.raises(UsageError, match="cannot write the run folder"):
         pipeline.run(settings, SilentProgress())
+
+
+def test_what_torch_does_for_other_inputs_joins_the_capture_and_no_graph_of_theirs_does(run: Run) -> None:
+    again = Recompile(SourceLine("/home/ada/net.py", 15), "rate == 0.5", "0/1")
+    later = replace(a_capture(), graphs=(), recompiles=(again,))
+    driver = FakeDriver(variants=later)
+    report = saved(run(driver, optimize=False))
+    assert report.capture is not None
+    assert report.capture.recompiles == (again,)
+    assert len(report.graphs) == 2
+    assert driver.methods.index("run_variants") > driver.methods.index("profile")
+
+
+def test_other_inputs_that_take_the_process_down_cost_themselves_alone(run: Run) -> None:
+    driver = FakeDriver(
+        saves={"cuda_graphs": 0.3}, fails={"run_variants": lost("running the other inputs")}, device="cpu"
+    )
+    report = saved(run(driver))
+    assert report.partial is None
+    assert any("get_input_variants could not be run" in note for note in report.notes)
+    assert report.comparison is not None

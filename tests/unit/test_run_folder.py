@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import errno
+import fcntl
+import os
 import re
+import time
 from pathlib import Path
 
 import pytest
@@ -50,6 +54,42 @@ def test_an_earlier_run_is_cleared_and_nothing_else_is(tmp_path: Path) -> None:
     (tmp_path / "notes.txt").write_text("mine")
     folder.clear()
     assert [path.name for path in tmp_path.iterdir()] == ["notes.txt"]
+
+
+def test_a_second_run_is_refused_and_told_the_process_of_the_first(tmp_path: Path) -> None:
+    first, second = (RunFolder.create("net", str(tmp_path)) for _ in range(2))
+    with first.claimed(), pytest.raises(UsageError, match=rf"process {os.getpid()}\)") as caught, second.claimed():
+        pass
+    assert "--out" in str(caught.value.hint)
+    with second.claimed():  # free again
+        pass
+    with pytest.raises(KeyboardInterrupt), first.claimed():
+        raise KeyboardInterrupt
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_the_lock_of_a_dead_process_is_taken_over(tmp_path: Path) -> None:
+    (tmp_path / ".running").write_text("999999999")
+    with RunFolder.create("net", str(tmp_path)).claimed():
+        assert (tmp_path / ".running").read_text() == str(os.getpid())
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_file_system_without_locks_runs_all_the_same(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def no_locks(*_: object) -> None:
+        raise OSError(errno.ENOLCK, "No locks available")
+
+    monkeypatch.setattr(fcntl, "flock", no_locks)
+    ran = []
+    with RunFolder.create("net", str(tmp_path)).claimed():
+        ran.append(True)
+    assert ran
+
+
+def test_two_runs_of_one_second_get_a_folder_each(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(time, "strftime", lambda _: "now")
+    assert [RunFolder.create("net", None).path.name for _ in range(3)] == ["net-now", "net-now-2", "net-now-3"]
 
 
 def test_making_it_leaves_no_trace_of_the_try(tmp_path: Path) -> None:

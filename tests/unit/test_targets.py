@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import copy
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from analyzer.core.budget import Part
 from analyzer.core.graphs import Direction, GraphKey
+from analyzer.core.samples import Samples
+from analyzer.derive.predict import replay_host_ns
 from analyzer.diagnosis import diagnose
 from analyzer.measured import Measured
 from analyzer.targets import predictions, stages_for, targets_of
@@ -57,8 +61,6 @@ def test_without_a_diagnosis_nothing_is_predicted_or_known_of_the_host() -> None
 def test_forward_and_backward_are_one_target() -> None:
     keys = [GraphKey("abc", d) for d in (Direction.FORWARD, Direction.BACKWARD)]
     graphs = [a_captured_graph(n, direction=key.direction) for n, key in enumerate(keys)]
-    from dataclasses import replace
-
     capture = captured(*(replace(graph, key=key) for graph, key in zip(graphs, keys, strict=True)))
     clean = timing(region(keys[0], 100), region(keys[1], 300), step_ns=500)
     (target,) = targets_of(Measured(facts=facts(), capture=capture, timing=clean))
@@ -76,3 +78,30 @@ def test_what_is_cheap_to_compile_is_tried_first_on_a_gpu() -> None:
     assert stages_for(on_cpu, ()) == (("cuda_graphs", "cpp_wrapper", "eager"),)
     assert stages_for(on_gpu, ("cpp_wrapper",)) == (("cpp_wrapper",),)
     assert stages_for(on_cpu, ("eager",)) == (("eager",),)
+
+
+def test_a_graph_behind_a_busy_device_is_predicted_without_its_replays_cost(measured: Measured) -> None:
+    """What the host takes to replay B is hidden as soon as A keeps the device busy for longer."""
+    assert measured.timing is not None
+    assert measured.capture is not None
+    late = tuple(replace(r, host_ns=Samples((1,))) if r.region == A else r for r in measured.timing.regions)
+    behind = replaced(measured, timing=replace(measured.timing, regions=late))
+    before, after = predictions(measured)[B], predictions(behind)[B]
+    assert before - after == pytest.approx(replay_host_ns(DEVICE), abs=2)
+    assert predictions(behind)[A] == predictions(measured)[A]
+
+
+def test_inputs_that_must_be_copied_are_in_the_prediction(measured: Measured) -> None:
+    assert measured.capture is not None
+    graphs = tuple(replace(g, copied_bytes=10**7) if g.key == A else g for g in measured.capture.graphs)
+    copying = replaced(measured, capture=replace(measured.capture, graphs=graphs))
+    # 10 MB read and written at 1 TB/s.
+    assert predictions(copying)[A] - predictions(measured)[A] == pytest.approx(20_000, abs=2)
+    assert predictions(copying)[B] == predictions(measured)[B]
+
+
+def replaced(measured: Measured, **changes: object) -> Measured:
+    found = copy.copy(measured)
+    for name, value in changes.items():
+        setattr(found, name, value)
+    return found

@@ -7,9 +7,12 @@ from pathlib import Path
 import pytest
 import torch
 
-from analyzer.core.errors import UserProgramError
+from analyzer.core.errors import ExitCode, InternalError, UserProgramError
+from analyzer.core.settings import Mode
 from analyzer.session_ears import Telling
+from collectors.state import State
 from collectors.user_module import import_user_module
+from tests.workloads import a_stepper, a_workload
 
 
 @pytest.mark.parametrize(("statement", "told"), [("sys.exit(3)", "SystemExit: 3"), ("1 / 0", "ZeroDivisionError")])
@@ -27,6 +30,46 @@ def test_backward_in_an_inference_step_is_told_the_mode_it_wants(tmp_path: Path)
         torch.ones(3).sum().backward()  # type: ignore[no-untyped-call]
     assert caught.value.hint is not None
     assert "--mode training" in caught.value.hint
+
+
+def test_a_fault_of_ours_is_not_blamed_on_the_user(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    state = State(a_workload())
+    monkeypatch.setattr(state, "_optimizer", {})
+    monkeypatch.setattr(state, "_workload", None)
+    with pytest.raises(InternalError, match=r"state\.py:\d+ in restore") as caught, Telling("a step", tmp_path):
+        state.restore()
+    assert caught.value.exit_code is ExitCode.INTERNAL
+
+
+@pytest.mark.parametrize("mode", list(Mode))
+def test_what_torch_raises_in_the_users_step_stays_theirs(tmp_path: Path, mode: Mode) -> None:
+    stepper = a_stepper(a_workload(torch.nn.Linear(8, 3), torch.randn(2, 5), mode=mode))
+    with pytest.raises(UserProgramError, match="shapes cannot be multiplied"), Telling("a step", tmp_path):
+        stepper.run()
+
+
+def test_what_the_users_hook_raises_under_our_restore_is_theirs(tmp_path: Path) -> None:
+    model = torch.nn.Linear(2, 2)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+
+    def refuse(*_: object) -> None:
+        raise ValueError("not this state")
+
+    optimizer.register_load_state_dict_pre_hook(refuse)
+    state = State(a_workload(model, torch.randn(2, 2), mode=Mode.TRAINING, optimizer=optimizer))
+    with pytest.raises(UserProgramError, match="not this state"), Telling("a step", tmp_path):
+        state.restore()
+
+
+def test_out_of_memory_is_never_our_fault(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    state = State(a_workload())
+
+    def no_room() -> None:
+        raise torch.OutOfMemoryError("CUDA out of memory")
+
+    monkeypatch.setattr(state, "reseed", no_room)
+    with pytest.raises(UserProgramError, match="out of memory"), Telling("a step", tmp_path):
+        state.restore()
 
 
 def test_ctrl_c_in_a_step_stays_ctrl_c() -> None:

@@ -15,6 +15,12 @@ class Cost:
     `reads` and `writes` are its parts, one a tensor, where they are known apart. `instructions` is the arithmetic
     beside matrix products, in the time of one float32 instruction each (see `instructions.py`). `is_floor` where the
     real traffic may be several times `bytes`: a sort goes over its input many times.
+
+    `dtype` is also `float64` where the `instructions` are those, which run at a rate of their own. `crossings` are the
+    bytes that cross between the last cache and the multiprocessors, in whole sectors, where strides make them more than
+    `bytes`. `rereads` are bytes read a second time or more; the cache keeps those from memory as far as it holds the
+    `reread_span` that lies between two readings. `is_counted` where the instructions an element are from hardware
+    counters of kernels of this kind.
     """
 
     flops: int | None
@@ -24,6 +30,10 @@ class Cost:
     is_floor: bool = False
     reads: tuple[int, ...] = ()
     writes: tuple[int, ...] = ()
+    crossings: int | None = None
+    rereads: int = 0
+    reread_span: int = 0
+    is_counted: bool = False
 
 
 def moving(reads: Iterable[int], writes: Iterable[int] = (), *, is_floor: bool = False) -> Cost:

@@ -51,6 +51,14 @@ def broadcast(detail: OpDetail) -> Cost | None:
     return moving(_reads(detail), (size * max(wide),))
 
 
+def where(detail: OpDetail) -> Cost | None:
+    """`where(condition, x, other)`; with a fourth tensor, which is the output given (`out=`) and is not read."""
+    found = broadcast(detail)
+    if found is None or len(tensor_inputs(detail)) < 4:
+        return found
+    return moving(_reads(detail)[:3], found.writes)
+
+
 def comparison(detail: OpDetail) -> Cost | None:
     """The output is a truth value for each element that the inputs broadcast to."""
     size = _broadcast_numel(detail)

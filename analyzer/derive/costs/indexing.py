@@ -57,19 +57,25 @@ def index_select(detail: OpDetail) -> Cost | None:
 
 
 def gather(detail: OpDetail) -> Cost | None:
-    """`gather(x, dim, index)`. Which elements, and so how many sectors, only the index itself knows."""
+    """`gather(x, dim, index)`: a sector for each element, as for indices without an order, which only they know; whole
+    rows where the index is spread along them.
+    """
     if not is_tensor(detail, 0) or shape(detail, 2) is None:
         return None
     out = numel(detail, 2) * item_bytes(detail, 0)
-    return moving((min(out, dense_bytes(detail, 0)), input_bytes(detail, 2)), (out,), is_floor=True)
+    strides = detail.strides[2] if len(detail.strides) > 2 else ()
+    is_by_row = bool(strides) and strides[-1] == 0
+    looked_at = min(out if is_by_row else numel(detail, 2) * SECTOR_BYTES, dense_bytes(detail, 0))
+    return moving((looked_at, input_bytes(detail, 2)), (out,), is_floor=True)
 
 
 def take(detail: OpDetail) -> Cost | None:
-    """`take(x, index)`."""
+    """`take(x, index)`: as `gather`."""
     if not is_tensor(detail, 0) or shape(detail, 1) is None:
         return None
+    looked_at = min(numel(detail, 1) * SECTOR_BYTES, dense_bytes(detail, 0))
     out = numel(detail, 1) * item_bytes(detail, 0)
-    return moving((min(out, dense_bytes(detail, 0)), input_bytes(detail, 1)), (out,), is_floor=True)
+    return moving((looked_at, input_bytes(detail, 1)), (out,), is_floor=True)
 
 
 def scatter_in_place(detail: OpDetail) -> Cost | None:

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from analyzer.core.graphs import OpCount
+from analyzer.core.trace import OpDetail
 
 ATTENTION_PAIR: Final = 10
 """A score of fused attention: its exponential (8), the scale and the running maximum and sum. Flash Attention 3 gives
@@ -74,12 +75,28 @@ _ATEN: Final[tuple[tuple[str, int], ...]] = (
     (r"_foreach_\w+|_fused_\w+|_amp_foreach\w*", 10),
     (r"copy|fill|zero|clone|add|sub|rsub|mul|relu\d?|threshold|threshold_backward|native_dropout_backward|tanh_backward"
      r"|sigmoid_backward|neg|abs|square|sum|mean|prod|amax|amin|any|all|cat|stack|lerp|addcmul|where|clamp\w*|maximum|minimum"
-     r"|eq|ne|lt|le|gt|ge|bitwise_\w+|logical_\w+|masked_fill|triu|tril|flip|roll|hard\w+|leaky_relu\w*|isnan|isinf"
+     r"|eq|ne|lt|le|gt|ge|bitwise_\w+|logical_\w+|masked_fill|triu|tril|flip|roll|hard\w+|leaky_relu\w*|isnan|is\w*inf"
      r"|linalg_vector_norm|norm|max|min|mse_loss\w*|embedding|index_select", 8),
 )  # fmt: skip
 """ATen's operators: instructions an element of the largest tensor, loads and stores included."""
 
+_ON_GPU: Final[tuple[tuple[str, int], ...]] = (
+    (r"pow", 100),
+    (r"gelu|gelu_backward", 32),
+    (r"erf|erfc|erfinv|native_layer_norm", 24),
+    (r"digamma|polygamma", 200),
+    (r"argmax|argmin", 32),
+    (r"amax|amin|max|min|any|all", 22),
+    (r"sum|mean|prod|linalg_vector_norm|norm", 4),
+    (r"var|std|var_mean|std_mean", 28),
+)
+"""The same for kernels of ATen on a GPU, where these differ: multiprocessor throughput as Nsight Compute counted it on
+an H200 (torch 2.11), in issue slots an element. `amax` and its like look for NaN, `digamma` shifts its argument up in a
+loop of divisions; `var` is taken to be as batch norm's statistics, which are Welford's too.
+"""
+
 _COMPILED_ATEN: Final = tuple((re.compile(rf"aten::(?:{pattern})_?"), slots) for pattern, slots in _ATEN)
+_COMPILED_ON_GPU: Final = tuple((re.compile(rf"aten::(?:{pattern})_?"), slots) for pattern, slots in _ON_GPU)
 
 
 def instructions_of_ops(ops: Iterable[OpCount]) -> int | None:
@@ -96,6 +113,36 @@ def instructions_of_ops(ops: Iterable[OpCount]) -> int | None:
     return round(max(plain + special, SPECIAL_SLOTS * special))
 
 
-def aten_slots(name: str) -> int | None:
-    """Instructions an element of an ATen operator; None for one that is not in the table."""
+_COUNTED: Final = re.compile(
+    r"aten::(?:pow|gelu|erfinv|native_layer_norm|digamma|argmax|argmin|amax|amin|max|min|any|all|sum|mean"
+    r"|linalg_vector_norm|norm|_softmax|_log_softmax|add|mul|clamp\w*|copy|fill|where|isneginf)_?"
+)
+"""Operators of which some kernel was held against counters."""
+
+
+def is_counted(name: str) -> bool:
+    """Whether the instructions of an ATen operator were counted by hardware, on a GPU, rather than estimated."""
+    return _COUNTED.fullmatch(name) is not None
+
+
+_EASY_POWERS: Final = {2.0: 8, 3.0: 8, 0.5: 16, -0.5: 16, -1.0: 16, -2.0: 16}
+"""Exponents for which ATen multiplies, or takes a root or a reciprocal (`pow_tensor_scalar` in ATen's PowKernel.cu and
+Pow.cpp), as slots an element."""
+
+
+def power_slots(name: str, detail: OpDetail) -> int | None:
+    """Instructions an element of `pow(x, number)` where the number is an easy one; None for anything else."""
+    if name not in ("aten::pow", "aten::pow_") or detail.dtypes[1:2] != ("Scalar",):
+        return None
+    try:
+        return _EASY_POWERS.get(float(detail.values[1]))
+    except (IndexError, ValueError):
+        return None
+
+
+def aten_slots(name: str, *, is_gpu: bool = False) -> int | None:
+    """Instructions an element of an ATen operator; None for one that is not in the tables."""
+    counted = next((count for pattern, count in _COMPILED_ON_GPU if pattern.fullmatch(name)), None) if is_gpu else None
+    if counted is not None:
+        return counted
     return next((count for pattern, count in _COMPILED_ATEN if pattern.fullmatch(name)), None)

@@ -17,21 +17,26 @@ from analyzer.derive.costs import (
     inductor,
     lists,
     matmul,
+    normalisation,
     pooling,
     recurrent,
 )
+from analyzer.derive.costs.aten_kernels import is_strided, template_slots
 from analyzer.derive.costs.cost import Cost
-from analyzer.derive.costs.instructions import aten_slots
+from analyzer.derive.costs.instructions import aten_slots, is_counted, power_slots
+from analyzer.derive.costs.normalisation import row_slots
+from analyzer.derive.costs.strided import crossings
 from analyzer.derive.costs.tensors import numel, tensor_inputs
 
 Formula = Callable[[OpDetail], Cost | None]
 ListFormula = Callable[[OpDetail, int], Cost | None]
 
 _LIKE_FIRST: Final = (
-    "abs|acos|asin|atan|bitwise_not|cos|cosh|erf|erfc|erfinv|exp|exp2|expm1|floor|ceil|round|trunc|frac|log|log10|log1p"
+    "abs|acos|asin|atan|bitwise_not|cos|cosh|digamma|lgamma|erf|erfc|erfinv|exp|exp2|expm1|floor|ceil|round|trunc|frac|log"
+    "|log10|log1p"
     "|log2|neg|reciprocal|relu|relu6|rsqrt|sigmoid|sign|sin|sinh|sqrt|square|tan|tanh|gelu|silu|mish|elu|celu|selu"
     "|softplus|leaky_relu|hardtanh|hardswish|hardsigmoid|hardshrink|softshrink|log_sigmoid_forward|clamp|clamp_min"
-    "|clamp_max|nan_to_num|threshold|_softmax|_log_softmax|_masked_softmax|native_layer_norm|native_group_norm"
+    "|clamp_max|nan_to_num|threshold|_softmax|_log_softmax|_masked_softmax|native_group_norm"
     "|native_batch_norm|_native_batch_norm_legit|_native_batch_norm_legit_no_training|_batch_norm_with_update"
     "|_batch_norm_no_update|cudnn_batch_norm|miopen_batch_norm|batch_norm_elemt|_fused_rms_norm|cumsum|cumprod|triu|tril"
     "|clone|flip|roll|masked_fill|bernoulli|_prelu_kernel"
@@ -41,7 +46,7 @@ _LIKE_FIRST: Final = (
     "|cudnn_batch_norm_backward|miopen_batch_norm_backward|_fused_rms_norm_backward"
 )
 _BROADCAST: Final = (
-    "add|sub|rsub|mul|div|true_divide|floor_divide|pow|fmod|remainder|maximum|minimum|atan2|where|lerp|addcmul|addcdiv"
+    "add|sub|rsub|mul|div|true_divide|floor_divide|pow|fmod|remainder|maximum|minimum|atan2|lerp|addcmul|addcdiv"
     "|bitwise_and|bitwise_or|bitwise_xor|__and__|__or__|__xor__|addr"
 )
 _COMPARISON: Final = "eq|ne|lt|le|gt|ge|logical_and|logical_or|logical_xor"
@@ -50,6 +55,7 @@ _SCATTER: Final = "scatter|scatter_add|scatter_reduce|index_add|index_copy|index
 _SIZED: Final = "(?:_upsample_nearest_exact|upsample_(?:nearest|linear|bilinear|bicubic|trilinear))[123]d"
 
 TABLE: Final[tuple[tuple[str, Formula], ...]] = (
+    (r"aten::native_layer_norm", normalisation.layer_norm),
     (r"aten::(?:mm|bmm)", matmul.mm),
     (r"aten::(?:addmm|baddbmm|_addmm_activation)_?", matmul.addmm),
     (r"aten::addbmm_?", matmul.addbmm),
@@ -130,7 +136,8 @@ TABLE: Final[tuple[tuple[str, Formula], ...]] = (
     (r"aten::glu", elementwise.gated),
     (r"aten::(?:mse_loss|smooth_l1_loss|huber_loss|binary_cross_entropy)", elementwise.loss),
     (r"aten::(?:mse_loss|smooth_l1_loss|huber_loss|binary_cross_entropy|glu)_backward", elementwise.like_second),
-    (r"aten::(?:isnan|isinf|isfinite|logical_not|signbit)", elementwise.predicate),
+    (r"aten::(?:isnan|isinf|isneginf|isposinf|isfinite|logical_not|signbit)", elementwise.predicate),
+    (r"aten::where", elementwise.where),
     (rf"aten::(?:{_LIKE_FIRST})", elementwise.like_first),
     (rf"aten::(?:{_COMPARISON})", elementwise.comparison),
     (rf"aten::(?:{_BROADCAST})", elementwise.broadcast),
@@ -166,7 +173,8 @@ _COMPILED_LISTS: Final = tuple((re.compile(pattern), formula) for pattern, formu
 def cost_of(name: str, detail: OpDetail | None, kernel: str | None = None) -> Cost | None:
     """What an operator costs at least; None for an operator without a formula, or without its shapes.
 
-    `kernel` is the name of a kernel that it launched, which alone tells the type of tensors in lists.
+    `kernel` is the name of a kernel that it launched on a device, None on a CPU. It alone tells the type of tensors in
+    lists, and by what template ATen runs the operator.
     """
     if detail is None:
         return None
@@ -181,9 +189,30 @@ def cost_of(name: str, detail: OpDetail | None, kernel: str | None = None) -> Co
         return None
     if cost is None or cost.instructions is not None:
         return cost
+    return _with_arithmetic(cost, name, detail, kernel)
+
+
+def _with_arithmetic(cost: Cost, name: str, detail: OpDetail, kernel: str | None) -> Cost:
+    """With the instructions of an operator of ATen, those of its kernel's template included, and what it crosses."""
     elements = max((numel(detail, i) for i in tensor_inputs(detail)), default=0) or lists.list_elements(detail)
-    slots = None if _is_double(detail) else aten_slots(name)
-    return cost if slots is None else replace(cost, instructions=slots * elements)
+    slots = power_slots(name, detail) or aten_slots(name, is_gpu=kernel is not None)
+    if slots is None:
+        return cost
+    if kernel is None:
+        return replace(cost, instructions=None if _is_double(detail) else slots * elements)
+    return replace(
+        cost,
+        instructions=(slots + template_slots(kernel)) * elements + row_slots(name, detail),
+        dtype="float64" if _is_double(detail) else cost.dtype,
+        is_counted=is_counted(name),
+        crossings=_crossings(cost, detail) if is_strided(kernel) else None,
+    )
+
+
+def _crossings(cost: Cost, detail: OpDetail) -> int | None:
+    """What strided inputs cross in, and what is written beside them. `copy_` counts its target as its first input."""
+    found = crossings(detail)
+    return None if found is None else max(found, cost.bytes)
 
 
 def formula_of(name: str) -> Formula | None:

@@ -6,14 +6,18 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import torch
 
+from analyzer.core.settings import WorkloadSpec
 from analyzer.core.verdict import Bound
 from analyzer.rules import RULES
 from benchmarks.verdicts.case_header import RULES_OF_TAG, CaseHeader, causes, read_header
 from benchmarks.verdicts.case_report import CaseRecording, CaseRun, observed, trimmed
 from benchmarks.verdicts.evaluate_cases import evaluate_cases, hold
-from benchmarks.verdicts.record_cases import tried
+from benchmarks.verdicts.measured_cases import MeasuredCase, read_measured
+from benchmarks.verdicts.record_cases import target, tried
 from benchmarks.verdicts.result import Meets
+from collectors.loading import load_workload
 
 HEADER = CaseHeader("07_print", "both", "cpu-bound", ("graph-break", "print"), False, False)
 
@@ -161,3 +165,40 @@ def test_a_miss_on_a_crowded_machine_says_so() -> None:
     found = report("unknown kernels", "undecided", None, notes=[note])
     section = evaluate_cases([CaseRecording("cpu", "2026-01-01", (run(found),))], (HEADER,), "Cases (cpu)")
     assert "1.9 of 2 cores" in section.tables[1].rows[0][-1]
+
+
+def test_an_inference_that_was_reported_with_gradients_on_is_called_so(tmp_path: Path) -> None:
+    case = tmp_path / "15.py"
+    case.write_text(
+        "# device: both | grad: on\n# expected_class: compute-bound\n# expected_tags: grad-mode-on-inference\n"
+        "import torch\ndef get_model(): return torch.nn.Linear(2, 2)\n"
+        "def get_inputs(device): return (torch.ones(1, 2, device=device),)\n"
+    )
+    folder = tmp_path / "run"
+    folder.mkdir()
+    written, _, entry = target(case, read_header(case), folder)
+    made = load_workload(WorkloadSpec(written, entry=entry, device="cpu"))
+    with torch.no_grad():
+        assert made.step is not None
+        assert made.step(made.model, *made.args).requires_grad
+    assert target(case, HEADER, folder) == (str(case),)
+
+
+MEASURED = MeasuredCase("07_print", "cpu", "1 ms", "as it is", "2026-01-01", "2.13", (Bound.COMPUTE,), ("print",))
+
+
+def test_a_measurement_stands_against_the_header_on_its_device_alone() -> None:
+    held = hold(run(report("compute", "compute")), HEADER, "cpu", (MEASURED,))
+    assert held.has_class is True
+    assert [tag for tag, _ in held.causes] == ["graph-break"]
+    assert hold(run(report("compute", "compute")), HEADER, "cuda", (MEASURED,)).has_class is False
+
+
+def test_the_corrections_on_record_are_of_shared_cases_and_change_something(shared_cases: Path) -> None:
+    headers = {h.id: h for h in map(read_header, shared_cases.glob("*.py"))}
+    for measured in read_measured():
+        header = headers[measured.case]
+        assert measured.classes or measured.absent
+        assert set(measured.absent) <= set(header.tags)
+        assert not set(measured.classes) & set(header.expected(measured.device))
+        assert any(letter.isdigit() for letter in measured.measured)

@@ -11,7 +11,9 @@ import torch
 from analyzer.core.budget import Part
 from analyzer.core.device import Device, Peak, Source, Versions
 from benchmarks.verdicts import evaluate_counters as counters
-from benchmarks.verdicts.evaluate_counters import Held, byte_error, evaluate_counters, kernels_of_items, reason, truth
+from benchmarks.verdicts.counter_tables import class_reliability, reason
+from benchmarks.verdicts.evaluate_counters import evaluate_counters
+from benchmarks.verdicts.held_kernels import Held, accepted, byte_error, kernels_of_items, settled_error, truth
 from benchmarks.verdicts.items import by_name
 from benchmarks.verdicts.judged_kernels import JudgedKernel
 from benchmarks.verdicts.recorded import CounterRecording, KernelCounters, Machine
@@ -47,6 +49,44 @@ def test_the_nearer_peak_is_the_truth(sm: float | None, memory: float, part: Par
     assert truth(replace(COUNTED, sm_percent=sm, memory_percent=memory)) is part
 
 
+@pytest.mark.parametrize(
+    ("sm", "memory", "parts"),
+    [
+        (93.0, 95.0, {Part.COMPUTE, Part.MEMORY}),
+        (93.0, 80.0, {Part.COMPUTE}),
+        (10.0, 42.0, {Part.MEMORY, Part.LATENCY}),
+        (10.0, 38.0, {Part.MEMORY, Part.LATENCY}),
+        (36.0, 37.0, {Part.COMPUTE, Part.MEMORY, Part.LATENCY}),
+        (10.0, 12.0, {Part.LATENCY}),
+        (None, 12.0, set()),
+    ],
+)
+def test_near_an_edge_the_counters_could_say_either_part(sm: float | None, memory: float, parts: set[Part]) -> None:
+    assert accepted(replace(COUNTED, sm_percent=sm, memory_percent=memory)) == parts
+
+
+def test_either_part_counts_beside_the_asked_figure_and_never_in_it() -> None:
+    near = held(Part.COMPUTE, sm_percent=78.0)
+    asked, _, clear, either = counters._agreement_checks([near])
+    assert asked.found == pytest.approx(0.0)
+    assert clear.found is None
+    assert either.found == pytest.approx(1.0)
+
+
+def test_writes_that_fit_a_third_of_the_cache_need_not_have_reached_memory() -> None:
+    one = held(dram_read_bytes=600.0, dram_write_bytes=167.0)
+    one = replace(one, ours=replace(OURS, bytes=1_100.0, written=500.0))
+    assert settled_error(one, DEVICE) == pytest.approx((1_100 - 1_000 / 3) / 767 - 1)
+    small = replace(one, ours=replace(one.ours, written=100.0))
+    assert settled_error(small, DEVICE) == pytest.approx(1_000 / 767 - 1)
+
+
+def test_reliability_is_told_by_class_and_confidence() -> None:
+    sure, unsure = (replace(held(), ours=replace(OURS, confidence=p)) for p in (0.95, 0.55))
+    rows = class_reliability([sure, unsure, held(Part.UNKNOWN_KERNELS)]).rows
+    assert [row[:3] for row in rows] == [("memory", "0.5–0.6", "1"), ("memory", "0.9–1.0", "1")]
+
+
 def test_bytes_are_held_against_what_dram_moved() -> None:
     one = held(dram_read_bytes=600.0, dram_write_bytes=400.0)
     assert byte_error(one) == pytest.approx(0.1)
@@ -58,6 +98,7 @@ def test_bytes_are_held_against_what_dram_moved() -> None:
     [
         (held(Part.UNKNOWN_KERNELS), "far from both"),
         (held(Part.LATENCY, sm_percent=78.0), "edge"),
+        (held(Part.COMPUTE, sm_percent=78.0, tensor_percent=78.0), "shared memory, which feeds"),
         (held(Part.MEMORY, sm_percent=95.0), "arithmetic beside"),
         (held(Part.LATENCY, dram_percent=5.0), "cache"),
         (held(Part.MEMORY, memory_percent=20.0), "under 40 %"),
@@ -70,7 +111,7 @@ def test_every_disagreement_has_a_reason(one: Held, words: str) -> None:
 
 def test_unknown_kernels_count_against_the_asked_figure_and_not_against_the_judged_one() -> None:
     right, unknown = held(), held(Part.UNKNOWN_KERNELS)
-    asked, judged, _ = counters._agreement_checks([right, unknown])
+    asked, judged, *_ = counters._agreement_checks([right, unknown])
     assert asked.found == pytest.approx(0.5)
     assert asked.meets is Meets.NO
     assert judged.found == pytest.approx(1.0)

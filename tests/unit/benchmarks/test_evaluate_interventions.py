@@ -18,11 +18,14 @@ from analyzer.core.samples import Samples
 from analyzer.core.timing import RegionTiming, Timing
 from analyzer.core.verdict import Bound
 from analyzer.reporting.json import read_report
-from benchmarks.verdicts import evaluate_interventions as interventions
-from benchmarks.verdicts.evaluate_interventions import FollowedPair, ReplayedGraph, evaluate_interventions
+from benchmarks.verdicts.evaluate_interventions import evaluate_interventions
+from benchmarks.verdicts.evaluate_pairs import FollowedPair, foretold, reason
+from benchmarks.verdicts.evaluate_replays import KERNEL_PARTS, MOST_COST, ReplayedGraph, replayed_graphs
 from benchmarks.verdicts.record_interventions import _is_ready, _Started
 from benchmarks.verdicts.recorded import (
+    Ahead,
     InterventionRecording,
+    KernelCounters,
     Machine,
     ModelRun,
     Replay,
@@ -64,16 +67,64 @@ def recording(root: Path, tmp_path_factory: pytest.TempPathFactory) -> tuple[Int
     return read(out / "interventions.json.gz", InterventionRecording), out / "traces.zip"
 
 
-def test_the_starved_part_is_held_against_what_went_away(recording: tuple[InterventionRecording, Path]) -> None:
+@pytest.fixture(scope="module")
+def graph(recording: tuple[InterventionRecording, Path], tmp_path_factory: pytest.TempPathFactory) -> ReplayedGraph:
+    made, traces = recording
+    with zipfile.ZipFile(traces) as archive:
+        (found,), _ = replayed_graphs(made.models[0], archive, tmp_path_factory.mktemp("x"), made.machine.device)
+    return found
+
+
+def test_the_starved_part_is_held_against_what_went_away(
+    recording: tuple[InterventionRecording, Path], graph: ReplayedGraph
+) -> None:
     section = evaluate_interventions(*recording)
-    row = section.tables[1].rows[0]
-    assert row[0] == "granite"
-    assert row[8] == Bound.CPU.value
-    assert row[10] == "right"
-    starved, removed, step = (float(row[i]) for i in (4, 5, 2))
-    assert removed == pytest.approx(0.9 * step, rel=0.01)
-    error = next(c for c in section.checks if "median error of the step" in c.what)
-    assert error.found == pytest.approx(abs(starved - removed) / step, abs=0.005)
+    row = dict(zip(section.tables[1].columns, section.tables[1].rows[0], strict=True))
+    assert row["model"] == "granite"
+    assert row["verdict"] == Bound.CPU.value
+    assert row["held"] == "right"
+    went, own = float(row["went away"]), float(row["graph, in turn"])
+    assert went == pytest.approx(0.9 * own, rel=0.01)
+    error = next(c for c in section.checks if "away of the graph: median" in c.what)
+    left = float(row["starved"]) - float(row["a replay's cost"]) - went
+    assert error.found == pytest.approx(abs(left) / graph.step_ns * 1e3, abs=0.002)
+
+
+def test_the_graph_is_taken_at_the_minute_of_its_replay(graph: ReplayedGraph) -> None:
+    """Device time stays, what the host takes does not: all of a drift is starved time, and never less than none."""
+    slower = replace(graph, own_ns=graph.budget.elapsed_ns + 1_000_000)
+    assert slower.starved_ns == graph.budget.ns(Part.STARVED) + 1_000_000
+    assert replace(graph, own_ns=1).starved_ns == 0
+
+
+def test_a_replays_own_cost_is_no_error_of_the_starved_time(graph: ReplayedGraph) -> None:
+    assert graph.predicted_ns is not None
+    exact = replace(graph, replayed_ns=graph.predicted_ns)
+    assert exact.net_error == pytest.approx(0.0, abs=1e-9)
+    assert exact.cost_ns is not None
+    assert exact.error == pytest.approx(exact.cost_ns / exact.step_ns)
+
+
+def test_what_went_away_with_the_host_ahead_needs_no_cost(graph: ReplayedGraph) -> None:
+    kernels = graph.budget.elapsed_ns - graph.budget.ns(Part.STARVED)
+    ahead = replace(graph, ahead=Ahead(graph.key, graph.budget.elapsed_ns + 5_000, kernels))
+    assert graph.ahead_error is None
+    assert ahead.ahead_error == pytest.approx(0.0, abs=1e-9)
+    longer = replace(graph, ahead=Ahead(graph.key, graph.budget.elapsed_ns, kernels + 50_000))
+    assert longer.ahead_error == pytest.approx(50_000 / graph.step_ns)
+
+
+def test_the_host_ahead_is_a_figure_where_it_was_recorded_and_not_measured_where_not(
+    recording: tuple[InterventionRecording, Path],
+) -> None:
+    made, traces = recording
+    run = made.models[0]
+    ahead = Ahead(str(run.replays[0].key), 5_000_000, 1_800_000)
+    for one, count in ((run, 0), (replace(run, ahead=(ahead,)), 1)):
+        section = evaluate_interventions(replace(made, models=(one,)), traces)
+        check = next(c for c in section.checks if "host ahead" in c.what)
+        assert check.of == count
+        assert (check.found is None) is (count == 0)
 
 
 def test_a_model_that_failed_is_said(recording: tuple[InterventionRecording, Path]) -> None:
@@ -99,23 +150,35 @@ def test_timing_and_regions_survive_being_recorded() -> None:
         region_of("gap:start")
 
 
-def replayed(graph: ReplayedGraph, bound: Bound, removed_ns: int) -> bool | None:
-    return replace(graph, verdict=replace(graph.verdict, bound=bound), removed_ns=removed_ns).is_right
+def judged(graph: ReplayedGraph, bound: Bound, removed_ns: int) -> bool | None:
+    verdict = replace(graph.verdict, bound=bound)
+    return replace(graph, verdict=verdict, replayed_ns=graph.own_ns - removed_ns).is_right
 
 
-def test_a_verdict_is_right_when_the_replay_removes_more_than_the_kernels_or_less(
-    recording: tuple[InterventionRecording, Path], tmp_path: Path
-) -> None:
-    made, traces = recording
-    with zipfile.ZipFile(traces) as archive:
-        (graph,), _ = interventions._graphs(made.models[0], archive, tmp_path, made.machine.device)
-    kernels = max(graph.budget.ns(part) for part in interventions.KERNEL_PARTS)
+def test_a_verdict_is_right_when_the_replay_removes_more_than_the_kernels_or_less(graph: ReplayedGraph) -> None:
+    kernels, cost = max(graph.budget.ns(part) for part in KERNEL_PARTS), graph.cost_ns
     assert kernels
-    assert replayed(graph, Bound.CPU, kernels + 1) is True
-    assert replayed(graph, Bound.CPU, kernels - 1) is False
-    assert replayed(graph, Bound.MEMORY, kernels - 1) is True
-    assert replayed(graph, Bound.LATENCY, kernels + 1) is False
-    assert replayed(graph, Bound.UNDECIDED, 0) is None
+    assert cost
+    assert judged(graph, Bound.CPU, kernels) is True
+    assert judged(graph, Bound.LATENCY, kernels) is False
+    # So much less that no cost of a replay makes up for it.
+    least = kernels - round(MOST_COST * cost) - 1
+    assert judged(graph, Bound.CPU, least) is False
+    assert judged(graph, Bound.MEMORY, least) is True
+    assert judged(graph, Bound.UNDECIDED, 0) is None
+
+
+def test_what_a_replays_own_cost_may_turn_was_not_tested(graph: ReplayedGraph) -> None:
+    kernels = max(graph.budget.ns(part) for part in KERNEL_PARTS)
+    for bound in (Bound.CPU, Bound.MEMORY):
+        assert judged(graph, bound, kernels - 1) is None
+
+
+def test_the_host_ahead_tests_what_a_replay_cannot(graph: ReplayedGraph) -> None:
+    kernels = max(graph.budget.ns(part) for part in KERNEL_PARTS)
+    for gone, is_right in ((kernels + 9_000, True), (kernels - 9_000, False), (kernels, None)):
+        ahead = replace(graph, ahead=Ahead(graph.key, gone + 1_000, 1_000))
+        assert judged(ahead, Bound.CPU, 0) is is_right
 
 
 @pytest.mark.parametrize(
@@ -131,7 +194,20 @@ def test_a_verdict_is_right_when_the_replay_removes_more_than_the_kernels_or_les
 )
 def test_time_follows_the_verdict_or_does_not(part: Part, measured: float, follows: bool | None) -> None:
     pair = Scaled("half the operations", 0.5, 1.0, 0, 0)
-    assert FollowedPair(pair, part, 1.0, measured, interventions._foretold(pair, part)).follows is follows
+    assert FollowedPair(pair, part, 1.0, measured, foretold(pair, part)).follows is follows
+
+
+def test_a_pair_that_does_not_follow_says_what_the_counters_saw() -> None:
+    pair = Scaled("gelu_fp32_to_bf16", 1.0, 0.5, 0, 0)
+    seen = KernelCounters("r", 0, "gelu", "gelu_bf16_1", True, sm_percent=71.0, memory_percent=59.0)
+    text = reason(FollowedPair(pair, Part.MEMORY, 1.0, 0.69, 0.5, seen))
+    assert "72%" in text
+    assert "SM 71 %, memory 59 %" in text
+    assert "its arithmetic did not halve" in text
+    idle = replace(seen, sm_percent=20.0)
+    assert "arithmetic" not in reason(FollowedPair(pair, Part.MEMORY, 1.0, 0.69, 0.5, idle))
+    assert "wrong" in reason(FollowedPair(pair, Part.LATENCY, 1.0, 0.69, 1.0, seen))
+    assert reason(FollowedPair(pair, Part.MEMORY, 1.0, 0.5, 0.5, seen)) == ""
 
 
 @pytest.mark.parametrize(

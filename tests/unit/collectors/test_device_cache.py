@@ -49,7 +49,7 @@ def test_what_was_stored_is_loaded_to_the_last_digit() -> None:
 @pytest.mark.parametrize("field", [field.name for field in fields(Identity)])
 def test_another_machine_or_version_is_another_entry(field: str) -> None:
     store(IDENTITY, DEVICE)
-    other = 3 if field in ("threads", "method") else "other"
+    other = METHOD + 1 if field in ("threads", "method") else "other"
     assert load(replace(IDENTITY, **{field: other})) is None
 
 

@@ -9,11 +9,12 @@ import pytest
 import torch
 
 from analyzer.core.device import VECTOR, Device, Peak, Source
-from collectors import device_cuda, device_launch
-from collectors.device_launch import LaunchCosts, Point, Span, fit_line, queued_gap_ns
+from collectors import device_cuda, device_launch, torch_compat
+from collectors.device_launch import LaunchCosts, Point, Profiled, Span, TimedModel, fit_line, queued_gap_ns
 from collectors.device_precision import float32_matmul_precision, tf32
 from collectors.device_products import Products
 from collectors.device_rates import Rates
+from collectors.probe import Probe
 
 MATMUL = torch.backends.cuda.matmul
 ONEDNN = torch.backends.mkldnn.matmul
@@ -147,6 +148,45 @@ def test_a_gap_that_may_be_the_hosts_or_is_none_is_unknown(spans: list[Span], la
     assert queued_gap_ns(spans, 8, launching_ns) is None
 
 
+def _model(wall_ns: float, inside_ns: float) -> TimedModel:
+    return TimedModel(default=lambda: "default", replayed=lambda: "replayed", wall_ns=wall_ns, inside_ns=inside_ns)
+
+
+def _profiles(monkeypatch: pytest.MonkeyPatch, *, is_replay: bool = True) -> None:
+    """Ten kernels of 2 µs in the default call; what is counted of a replay does not matter."""
+    found = {"default": Profiled(10, 20_000, is_replay=False), "replayed": Profiled(11, 99_000, is_replay=is_replay)}
+    monkeypatch.setattr(device_launch, "profile_calls", lambda call, calls=5: found[call()])
+
+
+def test_what_a_replay_costs_is_what_kernels_and_gaps_leave_of_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    _profiles(monkeypatch)
+    assert _model(150_000, 100_000).rest_ns(500.0) == (125_000, 75_000)
+
+
+def test_a_replay_that_was_none_or_left_nothing_has_no_cost(monkeypatch: pytest.MonkeyPatch) -> None:
+    _profiles(monkeypatch)
+    assert _model(150_000, 25_000).rest_ns(500.0) == (125_000, None)
+    _profiles(monkeypatch, is_replay=False)
+    assert _model(150_000, 100_000).rest_ns(500.0) == (None, None)
+    monkeypatch.setattr(device_launch, "profile_calls", lambda call, calls=5: None)
+    assert _model(150_000, 100_000).rest_ns(500.0) == (None, None)
+
+
+def test_the_backend_of_the_replay_computes_the_same_and_is_timed_from_inside() -> None:
+    probe = Probe("cpu")
+    model = torch.nn.Linear(4, 4)
+    value = torch.randn(2, 4)
+    with torch.no_grad():
+        graphs = torch_compat.compiled_model(model, device_launch._Replaying(probe))
+        torch.testing.assert_close(graphs(value), model(value))
+        with probe.clocking():
+            probe.begin_step()
+            graphs(value)
+            calls = probe.calls(probe.end_step()).calls
+    assert [call.key for call in calls] == [device_launch._OWN_KEY]
+    torch_compat.reset()
+
+
 class Properties:
     multi_processor_count = 132
     total_memory = 150_000_000_000
@@ -157,7 +197,12 @@ class Properties:
 def fake_gpu(monkeypatch: pytest.MonkeyPatch) -> pytest.MonkeyPatch:
     """A GPU of which every part is measured already, with figures that all differ."""
     launches = LaunchCosts(
-        launch_ns=4_000.0, empty_kernel_ns=1_300.0, launch_gap_ns=900.0, kernel_gap_ns=800.0, replay_ns=150_000.0
+        launch_ns=4_000.0,
+        empty_kernel_ns=1_300.0,
+        launch_gap_ns=900.0,
+        kernel_gap_ns=800.0,
+        replay_ns=150_000.0,
+        replay_host_ns=80_000.0,
     )
     rates = Rates(copy_bytes_per_s=4.1e12, read_bytes_per_s=4.3e12, l2_bytes_per_s=6e12, vector_flops_per_s=6.2e13)
     products = Products((Peak("float32", 5e13), Peak("int8", 1.4e15)), ())
@@ -191,6 +236,7 @@ def test_every_figure_goes_to_its_own_field(fake_gpu: pytest.MonkeyPatch) -> Non
         read_bytes_per_s=4.3e12,
         l2_bytes_per_s=6e12,
         launch_gap_ns=900.0,
+        replay_host_ns=80_000.0,
     )
 
 

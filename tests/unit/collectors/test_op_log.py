@@ -169,3 +169,42 @@ def test_the_interpreters_profiler_is_left_alone() -> None:
         sys.setprofile(None)
     assert found is not None
     assert seen
+
+
+class Traced(nn.Module):
+    """Sets torch's anomaly detection inside its own step."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.layer = nn.Linear(8, 8)
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        before = self.layer(x)
+        with torch.autograd.set_detect_anomaly(True):
+            return torch.relu(before).sum()
+
+
+@pytest.mark.filterwarnings("ignore:Anomaly Detection")
+def test_a_setting_made_inside_the_step_is_seen_with_the_line_that_first_runs_under_it() -> None:
+    log = logged(Traced(), torch.randn(4, 8))
+    use = log.mode("anomaly")
+    (relu,) = log.named("aten::relu")
+    assert use is not None
+    assert use.where == relu.where
+    assert use.operators == 2
+    assert log.mode("deterministic") is None
+    assert logged(Loop(), torch.randn(4, 8)).modes == ()
+
+
+class Recording(Loop):
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        with torch.enable_grad():
+            return super().forward(x.abs())
+
+
+def test_operators_that_record_a_gradient_are_counted_and_those_that_cannot_are_not() -> None:
+    use = logged(Recording(), torch.randn(4, 8)).mode("gradients")
+    assert use is not None
+    assert use.where is not None
+    assert use.operators >= 9  # view of the weight, product and relu, three times; of the input, abs has none
+    assert logged(Recording().requires_grad_(False), torch.randn(4, 8)).mode("gradients") is None

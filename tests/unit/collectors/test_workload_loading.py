@@ -222,6 +222,36 @@ def test_a_loss_may_want_the_inputs_or_the_device_or_be_the_loss_itself(write: W
     assert made.loss(torch.ones(3)) == 5.0
 
 
+@pytest.mark.parametrize(
+    ("loss", "value"),
+    [
+        ("def get_loss(): return lambda output, y: output.sum() + y.sum()", 7.0),
+        ("def get_loss(): return lambda output, *, y=None: output.sum() + y.sum()", 7.0),
+        ("def get_loss(): return lambda output, **inputs: output.sum() + inputs['x'].sum()", 5.0),
+        ("def get_loss(): return lambda output: output.sum()", 3.0),
+        ("def get_loss(): return lambda x: x.sum()", 3.0),  # the output, whatever it is called
+    ],
+)
+def test_a_loss_gets_named_inputs_by_name_where_it_takes_them(write: Write, loss: str, value: float) -> None:
+    source = (
+        "import torch\nfrom torch import nn\n"
+        "class Net(nn.Module):\n    def forward(self, x, y): return x + y\n"
+        "def get_model(): return Net()\n"
+        "def get_inputs(): return {'x': torch.ones(2), 'y': torch.full((2,), 2.0)}\n"
+    )
+    made = load(write(f"{source}{loss}\n"), mode=Mode.TRAINING)
+    assert made.loss is not None
+    assert made.loss(torch.ones(3)) == value
+
+
+def test_an_optimizer_that_wants_a_closure_is_refused_with_the_way(write: Write) -> None:
+    source = FUNCTIONS + "def get_optimizer(params): return torch.optim.LBFGS(params)\n"
+    with pytest.raises(UsageError, match="LBFGS runs the model several times") as caught:
+        load(write(source), mode=Mode.TRAINING)
+    assert "--entry" in str(caught.value.hint)
+    assert load(write(source)).optimizer is None
+
+
 def test_an_optimizer_may_take_the_model(write: Write) -> None:
     source = FUNCTIONS + "def get_optimizer(model): return torch.optim.SGD(model.parameters(), lr=0.1)\n"
     assert load(write(source), mode=Mode.TRAINING).optimizer is not None
@@ -295,3 +325,30 @@ def test_a_tensor_that_the_file_kept_on_the_cpu_stays_there_when_it_was_told_the
     made = load(shared_cases / "17_cudagraph_cpu_scalar_input.py")
     assert made.args[1].dim() == 0
     assert made.args[1].device.type == "cpu"
+
+
+VARIANTS = "def get_input_variants(device): return [(torch.ones(n, 2, device=device),) for n in (2, 3)]\n"
+
+
+def test_a_file_may_have_the_inputs_of_later_calls(write: Write) -> None:
+    made = load(write(FUNCTIONS + VARIANTS))
+    assert [inputs.args[0].shape for inputs in made.variants] == [(2, 2), (3, 2)]
+    assert made.args[0].shape == (1, 2)
+    assert load(write(FUNCTIONS)).variants == ()
+
+
+def test_later_inputs_are_bound_to_a_loss_that_takes_them(write: Write) -> None:
+    path = write(FUNCTIONS + VARIANTS + "def get_loss(): return lambda output, x: output.sum() + x.shape[0]\n")
+    made = load(path, mode=Mode.TRAINING)
+    zero = torch.zeros(1)
+    assert [made.on(inputs).loss(zero).item() for inputs in made.variants] == [2, 3]  # type: ignore[misc]
+
+
+def test_later_inputs_that_are_no_list_are_refused(write: Write) -> None:
+    with pytest.raises(UsageError, match="get_input_variants"):
+        load(write(FUNCTIONS + "def get_input_variants(): return torch.ones(2)\n"))
+
+
+def test_an_entry_of_the_users_own_takes_no_inputs_of_another(write: Write) -> None:
+    path = write(FUNCTIONS + VARIANTS + "def other(): return nn.Linear(4, 4), torch.ones(1, 4)\n")
+    assert load(path, entry="other").variants == ()

@@ -13,6 +13,7 @@ from analyzer.derive.attribution import attribute
 from analyzer.derive.budget import (
     NO_TIMING,
     NO_WORK,
+    NOT_CALLED,
     NOT_SEEN,
     Context,
     RegionBudget,
@@ -143,7 +144,7 @@ def test_the_tail_of_a_step_is_waiting_as_far_as_waiting_was_seen() -> None:
 
 def test_a_region_without_clean_time_has_no_budget() -> None:
     found = _budgets(recording(), timing(region(A, 500_000), step_ns=500_000))
-    assert (found[B].budget, found[B].missing) == (None, NO_TIMING)
+    assert (found[B].budget, found[B].missing) == (None, NOT_CALLED)
     assert found[B].busy_ns == 12_000
     assert {r for r, b in found.items() if b.budget is None} == {START, MIDDLE, B, END}
 

@@ -68,3 +68,23 @@ def test_the_order_of_the_kernels_does_not_matter() -> None:
     many = [KernelPoint(Part.MEMORY, 9_000 + 7 * i % 100, float(i), 4_000.0 + i) for i in range(2 * MOST_KERNELS)]
     errors = np.asarray([-1.0, 0.5, 2.0])
     assert np.array_equal(perturbed_classes(many, errors, errors), perturbed_classes(many[::-1], errors, errors))
+
+
+def test_a_long_kernel_that_waits_may_be_bound_by_a_cache_that_no_trace_shows() -> None:
+    long, short = (KernelPoint(Part.LATENCY, ns, 0.1 * ns, 0.1 * ns) for ns in (50_000, 5_000))
+    assert _ns([long], traffic=0.5) == {Part.MEMORY: 50_000}
+    assert _ns([long], traffic=-0.5) == {Part.LATENCY: 50_000}
+    assert _ns([short], traffic=0.5) == {Part.LATENCY: 5_000}
+
+
+def test_instructions_counted_for_their_kind_are_doubted_less() -> None:
+    rough = KernelPoint(Part.COMPUTE, 100_000, 80_000.0, 50_000.0, is_rough=True)
+    counted = KernelPoint(Part.COMPUTE, 100_000, 80_000.0, 50_000.0, is_rough=True, is_counted=True)
+    assert _ns([rough], arithmetic=-1.0) == {Part.MEMORY: 100_000}
+    assert _ns([counted], arithmetic=-1.0) == {Part.COMPUTE: 100_000}
+
+
+def test_a_rough_count_does_not_beat_a_full_bandwidth() -> None:
+    full = KernelPoint(Part.MEMORY, 100_000, 90_000.0, 85_000.0, is_rough=True)
+    assert _ns([full]) == {Part.MEMORY: 100_000}
+    assert _ns([full], traffic=-1.0) == {Part.COMPUTE: 100_000}

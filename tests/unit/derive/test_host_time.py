@@ -67,6 +67,25 @@ def test_idle_time_is_split_by_the_innermost_row() -> None:
     }
 
 
+def test_what_a_compiled_frame_calls_between_graphs_is_no_bytecode() -> None:
+    def kinds(us: int) -> dict[HostKind, int]:
+        run = Recording()
+        with run.step():
+            with run.op(GUARDS):
+                run.host(us=10)
+            with run.op("Torch-Compiled Region: 0/0"):
+                with run.graph(str(A)):
+                    run.launch("first", us=1)
+                run.host(us=us)
+                with run.graph(str(B)):
+                    run.launch("second", us=1)
+            run.synchronize()
+        return _kinds(_host(attribute(run.trace()), MIDDLE))
+
+    assert kinds(100).keys() == {HostKind.BYTECODE}
+    assert kinds(2_000_000).keys() == {HostKind.PYTHON}
+
+
 def test_what_the_host_does_while_the_device_works_costs_nothing() -> None:
     run = Recording()
     with run.step():

@@ -7,11 +7,13 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from analyzer.core.device import Device, Source
 from analyzer.core.graphs import Graph, KernelFacts, OpCount
 from analyzer.derive.attribution import Attribution, attribute
+from analyzer.derive.costs.cost import Cost
 from analyzer.derive.costs.instructions import instructions_of_ops
 from analyzer.derive.kernel_costs import KernelCosts, from_graphs, generated_name, kernel_costs
-from analyzer.derive.residency import resident_bytes
+from analyzer.derive.residency import missed_rereads, resident_bytes
 from tests.traces import Recording
 from tests.unit.derive.runs import HALF, A
 
@@ -110,3 +112,13 @@ def test_an_operator_of_several_kernels_has_written_when_the_last_of_them_ran() 
     size = 64 * 64 * 2
     held = resident_bytes(kernel_costs(attribution), attribution, 1 << 20)
     assert np.allclose(held, [0.0, 0.0, size])
+
+
+def test_what_is_read_again_comes_from_memory_as_far_as_the_cache_does_not_hold_what_lies_between() -> None:
+    device = Device("cuda", "X", Source.MEASURED, l2_bytes=1_000)
+    cost = Cost(0, 5_000, rereads=600, reread_span=2_000)
+    assert missed_rereads(cost, device) == pytest.approx(600 * (1 - 500 / 2_000))
+    assert missed_rereads(replace(cost, reread_span=400), device) == 0.0
+    assert missed_rereads(cost, replace(device, l2_bytes=None)) == 0.0
+    assert missed_rereads(cost, replace(device, kind="cpu")) == 0.0
+    assert missed_rereads(Cost(0, 5_000), device) == 0.0

@@ -1,4 +1,4 @@
-"""The prediction of the design's ledger, from the same constants."""
+"""What a replay is foretold to take: the device's work, and what it waits for a host that is not ahead."""
 
 from __future__ import annotations
 
@@ -6,26 +6,85 @@ from dataclasses import replace
 
 import pytest
 
-from analyzer.derive.predict import predict_cuda_graphs
-from tests.unit.derive.runs import DEVICE
+from analyzer.core.graphs import GapKey
+from analyzer.core.samples import Samples
+from analyzer.core.timing import RegionTiming, Timing
+from analyzer.derive.predict import REPLAY_HOST_SHARE, Replayed, host_lead_ns, predict_cuda_graphs, replay_host_ns
+from tests.unit.derive.runs import DEVICE, A, B
+from tests.unit.derive.runs import timing as timed_step
 
+US = 1_000
 MS = 1_000_000
-H200 = replace(DEVICE, kernel_gap_ns=800.0, replay_ns=0.15 * MS)
+H200 = replace(DEVICE, kernel_gap_ns=800.0, replay_ns=0.15 * MS, replay_host_ns=0.1 * MS, memory_bytes_per_s=4e12)
 
 
-def test_the_granite_like_model_is_predicted_as_in_the_design() -> None:
-    # The design gives 0.90 to 0.92 ms of kernels and a prediction of 1.26 ms: some 250 kernels, 15 or 16 a layer.
-    predicted = predict_cuda_graphs(round(0.91 * MS), 250, H200)
-    assert predicted == pytest.approx(1.26 * MS, rel=0.001)
+def test_a_kernel_more_costs_one_gap_and_a_call_more_one_start() -> None:
+    base = predict_cuda_graphs(Replayed(MS, 10), H200)
+    assert base == MS + 8_000 + 100_000
+    assert predict_cuda_graphs(Replayed(MS, 11), H200) == base + 800
+    assert predict_cuda_graphs(Replayed(MS, 10, calls=2), H200) == base + 100_000
 
 
-def test_a_kernel_more_costs_one_gap_and_a_call_more_one_replay() -> None:
-    base = predict_cuda_graphs(MS, 10, H200)
-    assert base == MS + 8_000 + 150_000
-    assert predict_cuda_graphs(MS, 11, H200) == base + 800
-    assert predict_cuda_graphs(MS, 10, H200, calls=2) == base + 150_000
+def test_a_host_that_is_ahead_hides_what_it_takes_and_no_more() -> None:
+    alone = predict_cuda_graphs(Replayed(MS, 10), H200)
+    assert alone is not None
+    assert predict_cuda_graphs(Replayed(MS, 10, lead_ns=30 * US), H200) == alone - 30 * US
+    for lead_ns in (100 * US, 5 * MS):
+        assert predict_cuda_graphs(Replayed(MS, 10, lead_ns=lead_ns), H200) == MS + 8_000
+
+
+def test_inputs_are_read_and_written_once_a_call() -> None:
+    # 4096 x 16384 float32: 268 MB both ways at 4 TB/s.
+    copied = 4096 * 16384 * 4
+    plain, twice = (predict_cuda_graphs(Replayed(MS, 1, calls=2.0, copied_bytes=b), H200) for b in (0, copied))
+    assert plain is not None
+    assert twice is not None
+    assert twice - plain == pytest.approx(2 * 134_217, abs=2)
+    assert predict_cuda_graphs(Replayed(MS, 1, calls=2.0), H200) == plain
+    assert predict_cuda_graphs(
+        Replayed(MS, 1, calls=2.0, copied_bytes=copied), replace(H200, memory_bytes_per_s=None)
+    ) == (plain)
 
 
 def test_without_measured_constants_there_is_no_prediction() -> None:
-    assert predict_cuda_graphs(MS, 10, replace(H200, kernel_gap_ns=None)) is None
-    assert predict_cuda_graphs(MS, 10, replace(H200, replay_ns=None)) is None
+    assert predict_cuda_graphs(Replayed(MS, 10), replace(H200, kernel_gap_ns=None)) is None
+    unknown = replace(H200, replay_ns=None, replay_host_ns=None)
+    assert predict_cuda_graphs(Replayed(MS, 10), unknown) is None
+    assert replay_host_ns(unknown) is None
+
+
+def test_a_device_measured_by_an_older_method_has_a_share_of_the_whole_replay() -> None:
+    assert replay_host_ns(H200) == 100_000
+    assert replay_host_ns(replace(H200, replay_host_ns=None)) == pytest.approx(REPLAY_HOST_SHARE * 150_000)
+
+
+def _timed(region: object, elapsed_us: int, host_us: int, calls: float = 1.0) -> RegionTiming:
+    return RegionTiming(region, calls, Samples((elapsed_us * US,)), Samples((host_us * US,)))  # type: ignore[arg-type]
+
+
+def timing(*regions: RegionTiming) -> Timing:
+    return timed_step(*regions, step_ns=MS)
+
+
+START, BETWEEN, END = GapKey(None, A), GapKey(A, B), GapKey(B, None)
+
+
+def test_the_lead_is_what_the_device_took_longer_than_the_host_so_far() -> None:
+    clean = timing(
+        _timed(START, 10, 10), _timed(A, 900, 200), _timed(BETWEEN, 5, 5), _timed(B, 50, 60), _timed(END, 5, 700)
+    )
+    assert host_lead_ns(clean, A) == 0
+    assert host_lead_ns(clean, B) == 700 * US
+
+
+def test_a_host_that_waits_has_lost_its_lead_and_owes_nothing() -> None:
+    waits = timing(_timed(START, 10, 10), _timed(A, 900, 200), _timed(BETWEEN, 5, 900), _timed(B, 50, 50))
+    assert host_lead_ns(waits, B) == 0
+    late = timing(_timed(START, 10, 30), _timed(A, 100, 50), _timed(B, 50, 50))
+    assert host_lead_ns(late, B) == 50 * US
+
+
+def test_a_graph_called_several_times_meets_the_mean_of_the_steps_lead() -> None:
+    clean = timing(_timed(START, 10, 10), _timed(A, 900, 300, calls=4.0), _timed(END, 5, 700))
+    assert host_lead_ns(clean, A) == 300 * US
+    assert host_lead_ns(clean, B) == 0

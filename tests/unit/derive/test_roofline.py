@@ -13,8 +13,11 @@ from analyzer.derive.roofline import (
     FAR_SHARE,
     FLOOR_FACTOR,
     LATENCY_SHARE,
+    REACHED_BY_COPIES,
+    REACHED_BY_PRODUCTS,
     SATURATED_SHARE,
     SHORT_KERNEL_NS,
+    SYNCHRONOUS_SHARE,
     Anomaly,
     Kernel,
     roof_point,
@@ -29,6 +32,9 @@ DEVICE = Device(
     l2_bytes=50_000_000,
     empty_kernel_ns=1_500.0,
 )
+PLAIN = replace(DEVICE, source=Source.DATA_SHEET)
+"""Whose figures are the hardware's own."""
+
 LONG_NS = 100_000
 
 
@@ -56,8 +62,9 @@ def test_a_kernel_near_the_bandwidth_is_memory() -> None:
 
 def test_a_short_kernel_far_from_both_roofs_is_latency() -> None:
     ns = SHORT_KERNEL_NS
-    assert roof_point(_gemm((LATENCY_SHARE - 0.01) * 1e15 * ns / 1e9, ns), DEVICE, None).part is Part.LATENCY
-    assert roof_point(_gemm((LATENCY_SHARE + 0.01) * 1e15 * ns / 1e9, ns), DEVICE, None).part is Part.COMPUTE
+    for device, edge in ((PLAIN, LATENCY_SHARE), (DEVICE, LATENCY_SHARE / REACHED_BY_PRODUCTS)):
+        assert roof_point(_gemm((edge - 0.01) * 1e15 * ns / 1e9, ns), device, None).part is Part.LATENCY
+        assert roof_point(_gemm((edge + 0.01) * 1e15 * ns / 1e9, ns), device, None).part is Part.COMPUTE
 
 
 def test_a_long_product_far_from_both_roofs_waits_on_a_gpu() -> None:
@@ -97,7 +104,7 @@ def _busy(instructions: float, moved: float, ns: int = LONG_NS) -> Kernel:
 def test_counted_instructions_give_a_kernel_without_products_an_arithmetic_time(
     instructions: float, moved: float, part: Part
 ) -> None:
-    point = roof_point(_busy(instructions, moved), DEVICE, None)
+    point = roof_point(_busy(instructions, moved), PLAIN, None)
     assert point.part is part
     assert point.compute_ns == pytest.approx(instructions * LONG_NS)
     assert point.is_rough
@@ -116,7 +123,7 @@ def test_of_a_long_cpu_kernel_far_from_both_roofs_nothing_is_claimed() -> None:
 
 def test_unknown_arithmetic_leaves_only_a_clear_memory_bound() -> None:
     def part(share: float, ns: int = LONG_NS) -> Part:
-        return roof_point(Kernel("mine", ns, None, share * 4e12 * ns / 1e9, None), DEVICE, None).part
+        return roof_point(Kernel("mine", ns, None, share * 4e12 * ns / 1e9, None), PLAIN, None).part
 
     assert part(CLEAR_SHARE) is Part.MEMORY
     assert part(CLEAR_SHARE - 0.01) is Part.UNKNOWN_KERNELS
@@ -220,3 +227,65 @@ def test_traffic_that_memory_cannot_have_moved_says_nothing_unless_a_cache_held_
 
 def test_a_kernel_of_no_time_breaks_nothing() -> None:
     assert roof_point(Kernel("k", 0, 0.0, 0.0, None), DEVICE, None).part is Part.LATENCY
+
+
+def test_shares_are_of_the_hardwares_own_rates() -> None:
+    kernel = replace(_move(0.9), instructions=0.88 * 5e13 / 2 * LONG_NS / 1e9)
+    measured, told = roof_point(kernel, DEVICE, None), roof_point(replace(kernel, bytes=0.85 * 4e8), PLAIN, None)
+    assert measured.memory_share == pytest.approx(0.9 * REACHED_BY_COPIES)
+    assert (measured.compute_share or 0.0) > (measured.memory_share or 0.0)
+    assert told.memory_share == pytest.approx(0.85)
+    assert told.part is Part.MEMORY
+
+
+@pytest.mark.parametrize(
+    ("device", "name", "share"),
+    [
+        ("NVIDIA H200", "void pytorch_flash::flash_fwd_kernel<Flash_fwd_kernel_traits<64>>", 1 / SYNCHRONOUS_SHARE),
+        ("NVIDIA H100 80GB HBM3", "void cutlass::Kernel2<cutlass_80_tensorop_s16816gemm_bf16>", 1 / SYNCHRONOUS_SHARE),
+        ("NVIDIA H200", "nvjet_sm90_tst_128x256_64x4_1x2_h_bz_coopA_NNN", 1.0),
+        ("NVIDIA H200", "sm90_xmma_gemm_bf16bf16", 1.0),
+        ("NVIDIA A100-SXM4-80GB", "void cutlass::Kernel2<cutlass_80_tensorop_s16816gemm_bf16>", 1.0),
+    ],
+)
+def test_a_kernel_made_for_ampere_reaches_a_part_of_hoppers_peak(device: str, name: str, share: float) -> None:
+    kernel = _gemm(0.4e15 * LONG_NS / 1e9, name=name)
+    point = roof_point(kernel, replace(DEVICE, name=device), None)
+    assert point.compute_ns == pytest.approx(0.4 * share * LONG_NS)
+
+
+def test_a_kernel_faster_than_its_kind_is_full_and_no_anomaly() -> None:
+    name = "cutlass_80_tensorop_s16816gemm_bf16"
+    point = roof_point(_gemm(0.8e15 * LONG_NS / 1e9, name=name), replace(DEVICE, name="NVIDIA H200"), None)
+    assert point.compute_ns == pytest.approx(LONG_NS)
+    assert point.anomaly is None
+
+
+def test_efficient_attention_in_float32_is_three_products_in_tf32() -> None:
+    name = "fmha_cutlassF_f32_aligned_64x64_rf_sm80(PyTorchMemEffAttention::AttentionKernel<float>::Params)"
+    kernel = _gemm(1e7 * 5, dtype="float32", name=name)
+    assert roof_point(kernel, DEVICE, False).compute_ns == pytest.approx(3 * 5e7 / 5e14 * 1e9)
+
+
+def test_sectors_across_the_cache_are_traffic_unless_it_cannot_have_given_them() -> None:
+    device = replace(DEVICE, l2_bytes_per_s=1e13)
+    transpose = Kernel("copy", LONG_NS, 0.0, 0.2 * 4e8, None, instructions=0.0, crossing_bytes=0.6e9)
+    assert roof_point(transpose, device, None).part is Part.MEMORY
+    assert roof_point(transpose, device, None).memory_ns == pytest.approx(60_000)
+    nearer = roof_point(replace(transpose, crossing_bytes=2e9), device, None)
+    assert nearer.part is Part.LATENCY
+    assert nearer.memory_ns == pytest.approx(20_000)
+    assert nearer.anomaly is None
+
+
+def test_what_only_writes_runs_as_fast_as_what_only_reads() -> None:
+    device = replace(DEVICE, read_bytes_per_s=5e12)
+    fill = Kernel("fill", LONG_NS, 0.0, 4.9e8, None, instructions=0.0, read_bytes=0.0)
+    assert roof_point(fill, device, None).memory_ns == pytest.approx(98_000)
+    assert roof_point(fill, device, None).part is Part.MEMORY
+
+
+@pytest.mark.parametrize(("name", "part"), [("NVIDIA H200", Part.COMPUTE), ("NVIDIA L4", Part.UNKNOWN_KERNELS)])
+def test_double_precision_has_a_roof_where_its_rate_is_known(name: str, part: Part) -> None:
+    kernel = replace(_busy(0.3, 0.1), dtype="float64")
+    assert roof_point(kernel, replace(PLAIN, name=name), None).part is part

@@ -208,3 +208,21 @@ def test_equal_means_the_same_bits_nan_included() -> None:
     assert not are_equal(named(nan), named(torch.tensor([float("nan"), 1.0 + 1e-7])))
     assert not are_equal(named(nan), named(nan, nan))
     assert not are_equal(named(torch.tensor([1])), named(torch.tensor([2])))
+
+
+def test_the_error_of_a_scalar_is_luck_and_that_of_many_elements_is_not() -> None:
+    generator = torch.Generator().manual_seed(0)
+    wrong = dict.fromkeys((1, 2, 4, 64), 0)
+    for count in wrong:
+        for _ in range(300):
+            truth = torch.ones(count)
+            eager, again = (truth + 1e-3 * torch.randn(count, generator=generator) for _ in range(2))
+            judge = Judge(AccuracyReference.FLOAT64, (("loss", truth),), (("loss", eager),))
+            wrong[count] += not judge.judge((("loss", again),)).is_right
+    assert max(wrong.values()) <= 3
+    many = torch.ones(64)
+    judge = Judge(AccuracyReference.FLOAT64, (("o", many),), (("o", many + 1e-3),))
+    assert not judge.judge((("o", many + 4e-3),)).is_right
+    few = torch.ones(1)
+    judge = Judge(AccuracyReference.FLOAT64, (("o", few),), (("o", few + 1e-6),))
+    assert not judge.judge((("o", few + 0.01),)).is_right

@@ -183,6 +183,21 @@ def test_where_nothing_compiles_the_graph_runs_as_captured(monkeypatch: pytest.M
     assert failure == Failure(TrialOutcome.FAILED, "RuntimeError: no compiler")
 
 
+def test_where_torch_asks_to_capture_anew_it_does_and_nothing_failed() -> None:
+    """A Python float that Inductor cannot turn into a tensor: torch then makes it a constant (torch 2.11 to 2.14)."""
+    backend = SwitchBackend({}, a_watch())
+
+    def shifted(x: torch.Tensor, by: float) -> torch.Tensor:
+        return torch.clamp(x, max=by)
+
+    with fresh_dynamo():
+        compiled = torch.compile(shifted, backend=backend, dynamic=True)
+        for by in (0.5, 0.25):
+            assert torch.equal(compiled(X, by), shifted(X, by))
+    assert backend.graphs
+    assert not any(graph.failures for graph in backend.graphs)
+
+
 def test_a_selection_holds_for_graphs_that_are_captured_later() -> None:
     model = Mlp()
     with torch.no_grad(), fresh_dynamo():

@@ -58,9 +58,23 @@ def test_each_graph_gets_the_candidate_of_the_plan(carried_out: list[tuple[str, 
 
 
 def test_a_graph_the_plan_does_not_know_takes_the_default(carried_out: list[tuple[str, str]]) -> None:
-    with fresh_dynamo(), torch.no_grad():
+    with fresh_dynamo(), torch.no_grad(), pytest.warns(UserWarning, match="so far 1 of its graphs have occurred"):
         optimize(Mlp(talks=True), a_plan("cpp_wrapper"))(X)
     assert [forward for forward, _ in carried_out] == ["cpp_wrapper", "fused"]
+
+
+def test_the_plan_of_another_model_is_warned_of_once_by_name(
+    carried_out: list[tuple[str, str]], tmp_path: Path
+) -> None:
+    write_plan(a_plan("cpp_wrapper", "cpp_wrapper"), tmp_path / "other.json")
+    optimized = optimize(Mlp(16, talks=True), tmp_path / "other.json")
+    told = r"other\.json does not name .* none of its graphs has occurred"
+    with fresh_dynamo(), torch.no_grad():
+        with pytest.warns(UserWarning, match=told) as warned:
+            optimized(torch.randn(4, 16))
+        optimized(torch.randn(4, 16))  # a second warning would be an error
+    assert len(warned) == 1
+    assert [forward for forward, _ in carried_out] == ["fused", "fused"]
 
 
 def test_a_plan_that_leaves_the_model_alone_gives_the_model_itself() -> None:

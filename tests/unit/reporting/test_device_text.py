@@ -33,6 +33,7 @@ FULL = Device(
     l2_bytes_per_s=6e12,
     launch_gap_ns=900.0,
     notes=("one", "two"),
+    replay_host_ns=80_000.0,
 )
 
 

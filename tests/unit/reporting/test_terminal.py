@@ -9,6 +9,7 @@ from dataclasses import replace
 import pytest
 from rich.cells import cell_len
 
+from analyzer.core.finding import RuleFailure
 from analyzer.core.graphs import GapKey
 from analyzer.core.report import DEFAULT_PLAN
 from analyzer.core.samples import Interval
@@ -271,7 +272,9 @@ def test_a_share_is_never_torn_from_its_sign() -> None:
 
 
 def test_regions_too_short_to_matter_are_not_explained() -> None:
-    text = _page(graphs=(a_graph("long.py:1", 1, before_ns=31 * MS), a_graph("short.py:1", 2, before_ns=MS)))
+    text = _page(
+        graphs=(a_graph("long.py:1", 1, before_ns=31 * MS), a_graph("short.py:1", 2, budget=a_budget(starved=1.0)))
+    )
     assert "long.py:1 is CPU-bound" in text
     assert "short.py:1 is" not in text
 
@@ -279,3 +282,19 @@ def test_regions_too_short_to_matter_are_not_explained() -> None:
 def test_the_default_run_is_called_what_the_rules_call_it() -> None:
     text = _page(plans=(a_plan_trial(DEFAULT_PLAN, 30.0), a_plan_trial("plan", 10.0)))
     assert "3.0×" in _line(text, "plan  ")
+
+
+def _failures(*reasons: str) -> tuple[RuleFailure, ...]:
+    return tuple(RuleFailure(f"rule_{number}", reason) for number, reason in enumerate(reasons))
+
+
+def test_rules_that_lack_the_same_are_one_note() -> None:
+    page = _page(rule_failures=_failures("no trace", "no trace", "no log"))
+    assert _line(page, "rules rule_0, rule_1 could") == "  rules rule_0, rule_1 could not judge: no trace"
+    assert "rule rule_2 could not judge: no log" in page
+
+
+def test_many_reasons_for_which_rules_could_not_judge_are_one_note() -> None:
+    page = _page(rule_failures=_failures("no trace", "no log", "no device"))
+    assert "3 rules could not judge, report.json says why: rule_0, rule_1, rule_2" in page
+    assert "no trace" not in page

@@ -5,6 +5,7 @@ from __future__ import annotations
 import torch
 from torch import nn
 
+from analyzer.core.device import Peak
 from analyzer.core.finding import Finding
 from analyzer.core.settings import Mode
 from analyzer.rules.autocast_recast import judge
@@ -50,6 +51,13 @@ def test_in_training_a_second_cast_in_one_step_is_found() -> None:
     (finding,) = found(Autocast(blocks=2), Mode.TRAINING)
     assert "2 times" in finding.message
     assert "autocast" in finding.remedy
+
+
+def test_where_the_half_type_is_slow_it_does_not_advise_it() -> None:
+    cast = an_op("_to_copy", (a_tensor(64, 64, parameter="w"),), (a_tensor(64, 64, dtype="bfloat16"),))
+    slow, fast = (a_device(peaks=(Peak("float32", 1e12), Peak("bfloat16", rate))) for rate in (2e10, 2e13))
+    assert judge(facts(ops=an_op_log(cast), device=slow)) == ()
+    assert len(judge(facts(ops=an_op_log(cast), device=fast))) == 1
 
 
 def test_casting_activations_is_none() -> None:

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import pytest
 
+from analyzer.core.report import PlanTrial
 from analyzer.core.samples import Samples
+from analyzer.core.trial import TrialOutcome
 from analyzer.rules.compile_slower_than_eager import judge
 from analyzer.rules.rule import MissingData
 from tests.reports import MS, a_plan_trial
@@ -15,6 +19,21 @@ def test_a_default_compilation_slower_than_eager_costs_the_difference() -> None:
     (finding,) = judge(facts(plans=(a_plan_trial("eager", 8.5), a_plan_trial("default", 9.5))))
     assert finding.ns_per_step == MS
     assert "8.50 → 9.50 ms" in finding.message
+
+
+def remedy(*plans: PlanTrial) -> str:
+    (finding,) = judge(facts(plans=(a_plan_trial("eager", 8.5), a_plan_trial("default", 9.5), *plans)))
+    return finding.remedy
+
+
+def test_a_plan_is_named_only_where_there_is_one_that_helps() -> None:
+    chosen = partial(a_plan_trial, is_chosen=True)
+    assert "apply the plan" in remedy(chosen("plan", 4.0))
+    assert "not faster" in remedy(chosen("plan", 9.0))
+    assert "not faster" in remedy(chosen("plan", 4.0, outcome=TrialOutcome.WRONG_RESULT))
+    assert "let analyze look for a faster plan" in remedy()
+    left = judge(facts(plans=(chosen("eager", 8.5), a_plan_trial("default", 9.5))))
+    assert "the plan says so" in left[0].remedy
 
 
 def test_a_loss_of_a_per_cent_is_silent_however_steady() -> None:

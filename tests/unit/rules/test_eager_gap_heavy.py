@@ -2,14 +2,21 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
+from analyzer.core.budget import HostKind, HostPart
 from analyzer.core.graphs import GapKey
 from analyzer.rules.eager_gap_heavy import judge
 from analyzer.rules.rule import MissingData
 from tests.reports import MS, a_budget, a_key, at
 from tests.rule_facts import a_break, a_captured_graph, a_region, captured, facts
 
+SKIPPED = (
+    "Failed to handle graph break gracefully. Skipping the function and falling back to eager. "
+    "Graph break encountered: nonzero"
+)
 BETWEEN = GapKey(a_key(1), a_key(2))
 
 
@@ -35,7 +42,29 @@ def test_only_a_gap_behind_a_graph_break_is_told_to_fix_one() -> None:
     found = judge(facts(capture=broken, regions=tuple(gaps.values())))
     assert ["graph break" in finding.remedy for finding in found] == [False, True, False]
     assert "guards" in found[0].remedy
-    assert "output" in found[2].remedy
+    assert "what the step does with its output" in found[2].remedy
+
+
+def test_a_function_left_eager_is_the_cause_of_the_gaps_around_what_it_calls() -> None:
+    skipped = a_break("/home/ada/net.py:30", reason=SKIPPED)
+    gap = a_region(GapKey(a_key(1), None), elapsed_ns=8 * MS)
+    (finding,) = judge(facts(capture=captured(breaks=(skipped,)), regions=(gap,)))
+    assert finding.where == at("/home/ada/net.py:30")
+    assert "mend the graph break at /home/ada/net.py:30" in finding.remedy
+    other = a_break("/home/ada/net.py:99", reason=SKIPPED)
+    (several,) = judge(facts(capture=captured(breaks=(skipped, other)), regions=(gap,)))
+    assert (several.where, "graph break" in several.remedy) == (None, False)
+    resumed = a_break("/home/ada/net.py:30")
+    (unrelated,) = judge(facts(capture=captured(breaks=(resumed,)), regions=(gap,)))
+    assert "graph break" not in unrelated.remedy
+
+
+def test_operators_behind_the_last_graph_are_said_to_run_uncompiled() -> None:
+    key = GapKey(a_key(1), None)
+    (works,) = judge(facts(regions=(a_region(key, a_budget(starved=4.0, compute=1.0), kernels_per_step=9.0),)))
+    assert "operators run there uncompiled" in works.remedy
+    (idles,) = judge(facts(regions=(a_region(key, a_budget(starved=4.0), kernels_per_step=0.0),)))
+    assert "what the step does after its last graph" in idles.remedy
 
 
 def test_what_was_not_recorded_is_said_to_be_unknown() -> None:
@@ -56,3 +85,26 @@ def test_a_step_that_is_one_gap_is_left_to_no_graph_captured() -> None:
 def test_without_a_clean_pass_it_cannot_tell(changes: dict[str, object]) -> None:
     with pytest.raises(MissingData):
         judge(facts(**changes))
+
+
+def at_the_start(starved: float, entry: float, kernels: float = 0.0) -> object:
+    """Starved and entry in milliseconds, of a step of 10 ms."""
+    budget = a_budget(starved=starved)
+    split = (HostPart(HostKind.GUARDS, round(entry * MS)), HostPart(HostKind.PYTHON, round((starved - entry) * MS)))
+    region = a_region(GapKey(None, a_key(1)), replace(budget, starved=split), kernels_per_step=kernels)
+    return facts(regions=(region,))
+
+
+def test_entering_compiled_code_is_no_eager_work() -> None:
+    assert judge(at_the_start(2.0, entry=1.5)) == ()
+    assert len(judge(at_the_start(2.0, entry=0.5))) == 1
+    assert len(judge(at_the_start(2.0, entry=1.5, kernels=1.0))) == 1
+
+
+def test_of_a_short_step_calling_it_is_a_large_part_and_no_finding() -> None:
+    region = a_region(
+        GapKey(None, a_key(1)), replace(a_budget(starved=0.04), starved=(HostPart(HostKind.PYTHON, 40_000),))
+    )
+    region = replace(region, kernels_per_step=0.0)
+    assert judge(facts(regions=(region,), step_ns=60_000)) == ()
+    assert len(judge(facts(regions=(replace(region, kernels_per_step=3.0),), step_ns=60_000))) == 1

@@ -20,6 +20,16 @@ X = a_tensor(8, 8, dtype="float16", device="cpu")
 PRODUCT = an_op("mm", (X, X), (X,), count=2)
 
 
+class Autocast(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.layer = nn.Linear(8, 8)
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        with torch.autocast("cpu", dtype=torch.bfloat16):
+            return self.layer(x)
+
+
 def on_cpu(*peaks: Peak, **changes: Any) -> tuple[Finding, ...]:
     device = a_device(kind="cpu", name="EPYC", peaks=peaks)
     whole = {"ops": an_op_log(PRODUCT), "device": device, "environment": an_environment(cpu_half_dtypes=())}
@@ -60,6 +70,15 @@ def test_the_cost_is_the_compute_time_that_float32_would_not_take() -> None:
     peaks = (Peak("float32", 1e12), Peak("float16", 0.25e12))
     (finding,) = on_cpu(*peaks, capture=captured(graph), regions=regions)
     assert finding.ns_per_step == 6 * MS
+
+
+def test_float32_weights_under_autocast_are_told_to_leave_it_out() -> None:
+    (cast,) = on_cpu(ops=logged(Autocast(), torch.randn(4, 8)))
+    assert "leave out torch.autocast" in cast.remedy
+    assert "model.float()" not in cast.remedy
+    (stored,) = on_cpu(ops=logged(nn.Linear(8, 8).bfloat16(), torch.randn(4, 8).bfloat16()))
+    assert "model.float()" in stored.remedy
+    assert "autocast" not in stored.remedy
 
 
 @pytest.mark.parametrize(("dtype", "number"), [(torch.float16, 1), (torch.bfloat16, 1), (torch.float32, 0)])

@@ -12,7 +12,7 @@ from analyzer.core.graphs import GapKey
 from analyzer.rules.many_small_kernels import judge
 from analyzer.rules.rule import MissingData
 from tests.reports import MS, a_budget, a_key, at
-from tests.rule_facts import a_region, an_activity, facts
+from tests.rule_facts import a_device, a_region, an_activity, facts
 
 
 def _sizes(**changes: Any) -> KernelSizes:
@@ -62,5 +62,29 @@ def test_without_the_length_of_an_empty_kernel_it_cannot_tell() -> None:
         judge(facts(activity=an_activity(small_kernel_ns=None)))
 
 
-def test_a_cpu_has_no_kernels_to_launch() -> None:
-    assert judge(facts(activity=an_activity(is_host=True, small_kernel_ns=None, kernels=()))) == ()
+def on_a_cpu(*, kernels: float = 100.0, empty_op_ns: float | None = 2_000.0, **parts: float) -> Any:
+    region = replace(a_region(a_key(1), a_budget(**parts)), kernels_per_step=kernels)
+    device = replace(a_device(), kind="cpu", empty_op_ns=empty_op_ns)
+    return facts(activity=an_activity(is_host=True, small_kernel_ns=None), regions=(region,), device=device)
+
+
+def test_on_a_cpu_kernels_shorter_than_what_lies_between_them_are_found() -> None:
+    (finding,) = judge(on_a_cpu(starved=6.0, memory=0.5))
+    assert finding.ns_per_step == 6 * MS
+    assert finding.count == 100
+    assert "take 5.00 µs on average" in finding.message
+    assert "cpp_wrapper" in finding.remedy
+
+
+@pytest.mark.parametrize(
+    "flaw",
+    [{"kernels": 19.0}, {"memory": 0.7}, {"starved": 0.4}, {"starved": 0.1, "memory": 0.09}],
+    ids=["few", "too long", "busy", "little of the step"],
+)
+def test_on_a_cpu_few_long_or_busy_kernels_are_silent(flaw: dict[str, float]) -> None:
+    assert judge(on_a_cpu(**{"starved": 6.0, "memory": 0.5, **flaw})) == ()
+
+
+def test_on_a_cpu_it_needs_the_cost_of_an_operator() -> None:
+    with pytest.raises(MissingData, match="operator without work"):
+        judge(on_a_cpu(starved=6.0, memory=0.5, empty_op_ns=None))

@@ -5,9 +5,11 @@ from __future__ import annotations
 import pytest
 
 from analyzer.core.graphs import Direction
+from analyzer.core.ops import ModeUse
 from analyzer.rules.missing_no_grad import judge
 from analyzer.rules.rule import MissingData
 from tests.op_logs import an_op, an_op_log
+from tests.reports import at
 from tests.rule_facts import a_captured_graph, a_workload, an_environment, captured, facts
 
 FORWARD = a_captured_graph(direction=Direction.FORWARD)
@@ -40,9 +42,19 @@ def test_a_step_without_gradients_is_silent() -> None:
 
 def test_without_setting_and_graphs_it_cannot_tell() -> None:
     with pytest.raises(MissingData):
-        judge(facts(environment=None, capture=None))
+        judge(facts(environment=None, capture=None, ops=None))
 
 
 def test_without_a_workload_it_cannot_tell() -> None:
     with pytest.raises(MissingData):
         judge(facts(workload=None))
+
+
+def test_operators_whose_gradient_is_recorded_are_evidence_at_their_line() -> None:
+    log = an_op_log(modes=(ModeUse("gradients", at("/home/ada/net.py:9"), 12),))
+    (finding,) = judge(facts(ops=log, environment=None, capture=None))
+    assert str(finding.where) == "/home/ada/net.py:9"
+
+
+def test_a_log_without_gradients_is_evidence_that_there_are_none() -> None:
+    assert judge(facts(ops=an_op_log(), environment=None, capture=None)) == ()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from analyzer.rules.remedies import GUARD_OTHERWISE, GUARDS, SKIP_OTHERWISE, SKIPS, remedy
+from analyzer.rules.remedies import GUARD_OTHERWISE, GUARDS, SKIP_OTHERWISE, SKIPS, guard_text, remedy
 
 GUARD_CASES = [
     ("tensor 'x' size mismatch at index 0. expected 3, actual 4", "mark_dynamic"),
@@ -61,3 +61,24 @@ def test_every_line_of_the_tables_has_a_test() -> None:
 def test_what_no_line_knows_gets_the_general_remedy(text: str) -> None:
     assert remedy(text, GUARDS, GUARD_OTHERWISE) == GUARD_OTHERWISE
     assert remedy(text, SKIPS, SKIP_OTHERWISE) == SKIP_OTHERWISE
+
+
+@pytest.mark.parametrize(
+    ("guard", "text"),
+    [
+        (
+            "self.calls == 7 # self.calls += 1 # ork/net.py:26 in forward (HINT: torch.compile considers integers)",
+            "self.calls == 7 (for “self.calls += 1”)",
+        ),
+        ("rate == 0.02 # (_dynamo/output_graph.py:3375 in remove_tensorify_specialized_graphargs)", "rate == 0.02"),
+        ("x == 1 # home/ada/net.py:3 in forward", "x == 1"),
+        (
+            "len(seen) == 5 # hook(lambda o: seen) # ada/net.py:3 in <lambda>",
+            "len(seen) == 5 (for “hook(lambda o: seen)”)",
+        ),
+        ("tensor 'x' size mismatch at index 1. expected 37, actual 52", None),
+        ("word == 'a # b'", None),
+    ],
+)
+def test_a_guard_is_said_without_torchs_path_and_hint(guard: str, text: str | None) -> None:
+    assert guard_text(guard) == (text or guard)

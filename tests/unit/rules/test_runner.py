@@ -31,6 +31,14 @@ def test_equal_costs_keep_the_order_of_the_rules() -> None:
     assert [finding.rule for finding in findings] == ["b", "a", "b", "a"]
 
 
+def test_a_cost_above_the_whole_step_is_not_believed() -> None:
+    (finding,), _ = run_rules(Facts(step_ns=1_000_000), (_finds("a", 1_500_000),))
+    assert finding.ns_per_step is None
+    assert finding.message.endswith("its cost is not known: it came out at 1.50 ms of a step of 1.00 ms")
+    (whole,), _ = run_rules(Facts(step_ns=1_000_000), (_finds("a", 1_000_000),))
+    assert (whole.ns_per_step, whole.message) == (1_000_000, "")
+
+
 def test_a_rule_without_its_data_says_what_is_missing() -> None:
     findings, failures = run_rules(Facts(), (_raises("a", MissingData("no trace")), _finds("b", 1)))
     assert failures == (RuleFailure("a", "no trace"),)

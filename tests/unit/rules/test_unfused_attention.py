@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from dataclasses import replace
 
 import pytest
 import torch
@@ -12,7 +13,7 @@ from torch.nn.attention import SDPBackend, sdpa_kernel
 
 from analyzer.core.finding import Finding
 from analyzer.rules.unfused_attention import judge
-from tests.op_logs import logged
+from tests.op_logs import a_tensor, an_op, an_op_log, logged
 from tests.reports import at
 from tests.rule_facts import a_captured_graph, a_device, captured, facts
 
@@ -45,6 +46,65 @@ def test_a_written_out_attention_is_found_at_its_softmax(step: Callable[..., obj
     assert finding.where is not None
     assert finding.where.function == step.__name__
     assert "scaled_dot_product_attention" in finding.remedy
+
+
+def remedy(step: Callable[[torch.Tensor], torch.Tensor], scale: float | None = 0.25) -> str:
+    """For scores that `step` changes before the softmax; 1/sqrt(d) is a quarter here."""
+
+    def attention(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor) -> torch.Tensor:
+        scores = q @ k.transpose(-1, -2)
+        return torch.softmax(step(scores if scale is None else scores * scale), -1) @ v
+
+    (finding,) = found(attention)
+    return finding.remedy.removeprefix("torch.nn.functional.scaled_dot_product_attention")
+
+
+def test_the_remedy_masks_only_what_was_masked() -> None:
+    mask, bias = torch.ones(64, 64, dtype=torch.bool), torch.randn(64, 64)
+
+    def causal(scores: torch.Tensor) -> torch.Tensor:
+        return scores.masked_fill(torch.ones(64, 64).tril() == 0, -math.inf)
+
+    def band(scores: torch.Tensor) -> torch.Tensor:
+        return scores.masked_fill(torch.ones(64, 64).tril().triu(-8) == 0, -math.inf)
+
+    assert remedy(lambda scores: scores) == "(q, k, v)"
+    assert remedy(causal).startswith("(q, k, v, is_causal=True); with attn_mask=mask instead if")
+    assert all("is_causal" not in remedy(step) for step in (band, lambda s: s + bias, lambda s: causal(s) + bias))
+    for step in (band, lambda s: s + bias, lambda s: torch.where(mask, s, -1e9), lambda s: causal(s) + bias):
+        assert remedy(step).startswith("(q, k, v, attn_mask=mask)")
+
+
+def test_the_remedy_keeps_the_scale() -> None:
+    assert remedy(lambda scores: scores, scale=None) == "(q, k, v, scale=1)"
+    assert remedy(lambda scores: scores, scale=0.5) == "(q, k, v, scale=0.5)"
+    assert remedy(lambda scores: scores / 2, scale=0.5) == "(q, k, v)"
+    assert remedy(lambda scores: scores * torch.tensor(0.5)) == "(q, k, v); scale= is what the scores are multiplied by"
+
+
+def test_two_attentions_of_one_line_keep_their_own_remedies() -> None:
+    q = a_tensor(8, 64, 16, device="cpu")
+    scores = a_tensor(8, 64, 64, device="cpu")
+    mask = a_tensor(64, 64, device="cpu")
+    product, softmax = an_op("bmm", (q, q), (scores,)), an_op("_softmax", (scores,), (scores,), values=("-1", "False"))
+    quarter, add = an_op("mul", (scores,), (scores,), values=("0.25",)), an_op("add", (scores, mask), (scores,))
+    end, apart = an_op("bmm", (scores, q), (q,)), [an_op("relu", (q,), (q,))] * 30
+    log = an_op_log(product, quarter, softmax, end, *apart, product, quarter, add, softmax, end)
+    (finding,) = judge(facts(ops=log))
+    assert finding.remedy.count("scaled_dot_product_attention(q, k, v)") == 1
+    assert finding.remedy.count("scaled_dot_product_attention(q, k, v, attn_mask=mask)") == 1
+
+
+def test_scores_changed_in_a_way_that_no_option_has_are_told_so() -> None:
+    assert "flex_attention" in remedy(lambda scores: torch.tanh(scores / 50) * 50)
+    assert "aten::tanh" in remedy(lambda scores: torch.tanh(scores / 50) * 50)
+
+
+def test_a_mask_whose_call_stands_elsewhere_in_the_log_is_not_left_out() -> None:
+    log = logged(by_hand, Q, Q + 1, Q + 2)
+    calls = tuple(replace(call, first=-1) if call.op == "aten::add" else call for call in log.calls)
+    (finding,) = judge(facts(ops=replace(log, calls=calls)))
+    assert "attn_mask=mask" in finding.remedy
 
 
 def fused(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor) -> torch.Tensor:

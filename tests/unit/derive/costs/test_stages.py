@@ -1,0 +1,154 @@
+"""A kernel that does one step of an operator has the cost of that step, and the others no more than what is left."""
+
+from __future__ import annotations
+
+import pytest
+
+from analyzer.core.trace import OpDetail
+from analyzer.derive.attribution import attribute
+from analyzer.derive.costs.aten_kernels import is_strided, template_slots
+from analyzer.derive.costs.cost import Cost
+from analyzer.derive.costs.stages import PAIR_BYTES, Stage, stage_of
+from analyzer.derive.costs.table import cost_of
+from analyzer.derive.kernel_costs import kernel_costs
+from tests.traces import Recording
+from tests.unit.derive.runs import A
+
+IMAGE = OpDetail(shapes=((8, 4, 2, 2),), dtypes=("float",), strides=((16, 4, 2, 1),))
+IMAGE_BYTES = 8 * 4 * 2 * 2 * 4
+KEYS = OpDetail(
+    shapes=((1_000,), (), ()), dtypes=("float", "Scalar", "Scalar"), values=("", "-1", "False"), strides=((1,), (), ())
+)
+
+
+def _stage(op: str, detail: OpDetail, kernel: str) -> Stage | None:
+    whole = cost_of(op, detail, kernel)
+    assert whole is not None
+    return stage_of(op, detail, kernel, whole)
+
+
+def _cost(op: str, detail: OpDetail, kernel: str) -> Cost:
+    stage = _stage(op, detail, kernel)
+    assert stage is not None
+    return stage.cost
+
+
+@pytest.mark.parametrize(
+    ("op", "detail", "kernel", "reads", "writes"),
+    [
+        ("aten::native_batch_norm", IMAGE, "batch_norm_collect_statistics_kernel<Var>", IMAGE_BYTES, 0),
+        ("aten::native_batch_norm", IMAGE, "batch_norm_transform_input_kernel<float>", IMAGE_BYTES, IMAGE_BYTES),
+        ("aten::native_group_norm", IMAGE, "RowwiseMomentsCUDAKernel<float>", IMAGE_BYTES, 0),
+        ("aten::sort", KEYS, "radix_sort::DeviceRadixSortOnesweepKernel<x>", 12_000, 12_000),
+        ("aten::sort", KEYS, "radix_sort::DeviceRadixSortHistogramKernel<x>", 4_000, 0),
+        ("aten::sort", KEYS, "fill_reverse_indices_kernel(long*, int)", 0, 8_000),
+    ],
+)
+def test_a_step_reads_and_writes_what_it_does(op: str, detail: OpDetail, kernel: str, reads: int, writes: int) -> None:
+    found = _cost(op, detail, kernel)
+    assert (sum(found.reads), sum(found.writes)) == (reads, writes)
+    assert found.instructions
+
+
+def test_rows_are_sorted_in_another_way_and_stay_unknown_to_the_steps() -> None:
+    rows = OpDetail(shapes=((10, 100),), dtypes=("float",))
+    assert _stage("aten::sort", rows, "DeviceRadixSortOnesweepKernel<x>") is None
+
+
+def test_other_kernels_of_the_operator_do_no_known_step() -> None:
+    assert _stage("aten::native_batch_norm", IMAGE, "some_other_kernel") is None
+
+
+def test_a_poor_recording_breaks_no_step() -> None:
+    whole = Cost(0, 8)
+    for op, kernel in (
+        ("aten::sort", "DeviceRadixSortOnesweepKernel"),
+        ("aten::gather", "_scatter_gather_elementwise_kernel"),
+    ):
+        assert stage_of(op, OpDetail(), kernel, whole) is None
+
+
+def test_single_channels_multiply_outside_the_tensor_cores() -> None:
+    detail = OpDetail(
+        shapes=((2, 3, 8, 8), (3, 1, 3, 3), (), (), (), (), ()),
+        dtypes=("float", "float", "ScalarList", "", "ScalarList", "ScalarList", "ScalarList"),
+        values=("", "", "[3, 3]", "", "[1, 1]", "[1, 1]", "[1, 1]"),
+    )
+    found = _cost("aten::_conv_depthwise2d", detail, "conv_depthwise2d_forward_kernel<3, float, int>(…)")
+    assert found.instructions == 26 * 9 * 2 * 3 * 8 * 8
+
+
+def test_float32_attention_crosses_from_the_cache_for_each_pair() -> None:
+    sizes = (2, 128, 4, 64)
+    detail = OpDetail(
+        shapes=(sizes, sizes, sizes, *((),) * 11),
+        dtypes=("float", "float", "float", *("",) * 6, "Scalar", *("",) * 4),
+        values=("",) * 9 + ("0",) + ("",) * 4,
+    )
+    name = "fmha_cutlassF_f32_aligned_64x64_rf_sm80(…)"
+    found = _cost("aten::_efficient_attention_forward", detail, name)
+    assert found.crossings == found.bytes + PAIR_BYTES * 2 * 4 * 128 * 128
+
+
+def _run(op: str, shapes: tuple[tuple[int, ...], ...], *kernels: tuple[str, int]) -> Recording:
+    run = Recording()
+    with run.step():
+        with run.graph(str(A)), run.op(op, shapes, ("float",) * len(shapes)):
+            for name, us in kernels:
+                run.launch(name, us=us)
+        run.synchronize()
+    return run
+
+
+def test_kernels_beside_the_known_steps_have_no_share_of_what_these_moved() -> None:
+    run = _run(
+        "aten::native_batch_norm",
+        ((8, 4, 2, 2),),
+        ("batch_norm_collect_statistics_kernel<Var>", 5),
+        ("update_stats", 1),
+        ("batch_norm_transform_input_kernel<float>", 5),
+    )
+    costs = kernel_costs(attribute(run.trace()))
+    assert costs.bytes.tolist() == [IMAGE_BYTES, 0.0, 2 * IMAGE_BYTES]
+    assert costs.costs[1] is None
+
+
+def test_what_adds_up_the_parts_of_a_product_takes_nothing_from_the_product() -> None:
+    run = _run("aten::mm", ((16, 64), (64, 32)), ("gemm", 5), ("cublasLt::splitKreduce_kernel<32>", 2))
+    costs = kernel_costs(attribute(run.trace()))
+    assert costs.flops.tolist() == [2 * 16 * 64 * 32, 0.0]
+    assert costs.bytes.tolist() == [4 * (16 * 64 + 64 * 32 + 16 * 32), 16 * 32 * (2 * 4 + 4)]
+
+
+@pytest.mark.parametrize(
+    ("kernel", "slots", "strided"),
+    [
+        ("void at::native::elementwise_kernel<128, 2, at::native::gpu_kernel_impl_nocast<x>>(int)", 52, True),
+        ("void at::native::vectorized_elementwise_kernel<4, at::native::CUDAFunctor_add<float>>(int)", 0, False),
+        ("void at::native::unrolled_elementwise_kernel<x, at::native::memory::LoadWithCast<1>>(int)", 45, False),
+        ("void at::native::unrolled_elementwise_kernel<x, at::native::memory::LoadWithoutCast>(int)", 0, False),
+        ("void at::native::_scatter_gather_elementwise_kernel<128, 8, x>(int)", 0, False),
+        ("triton_poi_fused_add_0", 0, False),
+    ],
+)
+def test_templates_are_known_by_their_names(kernel: str, slots: int, strided: bool) -> None:
+    assert template_slots(kernel) == slots
+    assert is_strided(kernel) is strided
+
+
+@pytest.mark.parametrize(("exponent", "slots"), [("2", 8), ("2.0", 8), ("-0.5", 16), ("2.5", 100), ("", 100)])
+def test_a_square_is_a_product_and_no_power(exponent: str, slots: int) -> None:
+    detail = OpDetail(shapes=((64,), ()), dtypes=("float", "Scalar"), values=("", exponent))
+    found = cost_of("aten::pow", detail, "vectorized_elementwise_kernel<4, pow_tensor_scalar_kernel_impl>")
+    assert found is not None
+    assert found.instructions == 64 * slots
+
+
+@pytest.mark.parametrize(("op", "counted"), [("aten::add", True), ("aten::tanh", False), ("aten::add_", True)])
+def test_only_what_was_held_against_counters_is_said_to_be_counted(op: str, counted: bool) -> None:
+    detail = OpDetail(shapes=((64,), (64,)), dtypes=("float", "float"))
+    on_gpu, on_cpu = cost_of(op, detail, "vectorized_elementwise_kernel<4, x>"), cost_of(op, detail)
+    assert on_gpu is not None
+    assert on_cpu is not None
+    assert on_gpu.is_counted is counted
+    assert not on_cpu.is_counted

@@ -1,0 +1,30 @@
+"""What a session says of results that it could not compare, or found wrong."""
+
+from __future__ import annotations
+
+from analyzer.core.plan import EAGER, FUSED
+from analyzer.core.samples import Samples
+from analyzer.core.trial import Accuracy, AccuracyReference, TrialOutcome
+from analyzer.session_words import first_step_notes, way, wrong_reason
+
+WRONG = Accuracy(AccuracyReference.FLOAT64, 0.5, 1e-7, 5e-7, is_right=False, worst="output[0]")
+
+
+def test_the_candidate_eager_is_not_called_the_model() -> None:
+    assert wrong_reason(WRONG, (FUSED,)) == "output[0] is off by 0.5 where the model itself is off by 1e-07"
+    assert wrong_reason(WRONG, (EAGER, EAGER)).startswith("as captured, without a compiler, output[0] is off by 0.5")
+
+
+def test_a_way_with_wrong_results_is_no_measured_one() -> None:
+    wrong = way("default", Samples((1, 2, 3)), WRONG)
+    assert wrong.outcome is TrialOutcome.WRONG_RESULT
+    assert wrong.accuracy is WRONG
+    assert "off by 0.5" in str(wrong.reason)
+    assert way("default", Samples((1, 2, 3))).outcome is TrialOutcome.MEASURED
+
+
+def test_what_cannot_be_read_is_named_and_else_nothing_is_said() -> None:
+    assert first_step_notes((), (), ()) == ()
+    results, kept = first_step_notes((), ("output[1]",), ("Opaque",))
+    assert "output[1] cannot be read" in results
+    assert "type Opaque" in kept
