@@ -64,7 +64,7 @@ def _mask(ops: OpLog, product: OpCall, masks: list[OpCall], scores: TensorFacts)
     if len(masks) == 1 and not is_added_first and _sees_triangle(ops, scores):
         return ["is_causal=True"], ["with attn_mask=mask instead if the mask hides more, or else, than later positions"]
     together = " for all that is added and hidden together" if len(masks) > 1 else ""
-    return ["attn_mask=mask"], [f"attn_mask={together}: True where a position is seen, or the numbers to add"]
+    return ["attn_mask=mask"], [f"its mask{together} is True where a position is seen, or the numbers to add"]
 
 
 def _may_be_elsewhere(ops: OpLog, product: OpCall, scores: TensorFacts) -> bool:
