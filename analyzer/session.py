@@ -53,7 +53,7 @@ from collectors.user_errors import describe
 from collectors.variants import run_variants
 from collectors.versions import versions
 from collectors.workload import Workload
-from optimizers.accuracy import Judge, are_equal
+from optimizers.accuracy import Judge, accused, are_equal
 from optimizers.backend import Failure, PlanBackend, SwitchBackend, Watch, candidate_of, failure_of
 from optimizers.candidates.base import Candidate
 
@@ -206,7 +206,7 @@ class Session:
         """The results of torch.compile's defaults against the model's own. Puts the first state back."""
         self.prepare_judge()
         with self._telling("a compiled step"):
-            return self._accuracy(self._compiled)
+            return accused(self._accuracy(self._compiled))
 
     # -- trying ---------------------------------------------------------------------------------------------------
 
@@ -269,7 +269,7 @@ class Session:
             warmup = warm_up(planned, self._log)
             capture = self._log.capture(compile_ns=first_ns, first_call_ns=first_ns)
             accuracy = self._accuracy(planned)
-            default_accuracy = accuracy if planned is default else self._accuracy(default)
+            default_accuracy = accused(accuracy if planned is default else self._accuracy(default))
             warm_up(default, self._log)
             warm_up(self._eager, self._log)
             before = read_crowd()

@@ -9,8 +9,8 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from analyzer.core.trial import AccuracyReference
-from optimizers.accuracy import FACTOR, FLOOR_LIMIT, Judge, are_equal, relative_error
+from analyzer.core.trial import Accuracy, AccuracyReference
+from optimizers.accuracy import ACCUSED, FACTOR, FLOOR_LIMIT, Judge, accused, are_equal, relative_error
 
 torch.manual_seed(0)
 W, X = torch.randn(64, 64), torch.randn(32, 64)
@@ -236,3 +236,16 @@ def test_a_gradient_that_is_rounding_alone_is_not_compared_digit_by_digit() -> N
     judge = Judge(AccuracyReference.FLOAT64, wide, (("grad", eager), ("other", other)))
     assert judge.judge((("grad", -2 * eager), ("other", other))).is_right
     assert not judge.judge((("grad", torch.full((120,), 1e-3)), ("other", other))).is_right
+
+
+@pytest.mark.parametrize(("times", "is_right"), [(1.1, True), (0.9 * ACCUSED, True), (1.1 * ACCUSED, False)])
+def test_torchs_default_is_accused_only_beyond_doubt(times: float, is_right: bool) -> None:
+    found = accused(Accuracy(AccuracyReference.FLOAT64, times * 0.02, 0.007, 0.02, is_right=False))
+    assert found is not None
+    assert found.is_right is is_right
+
+
+def test_nan_where_eager_has_none_is_beyond_doubt() -> None:
+    found = accused(Accuracy(AccuracyReference.FLOAT64, 1.0, 0.5, 1.0, is_right=False, detail="NaN"))
+    assert found is not None
+    assert not found.is_right
