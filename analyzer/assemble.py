@@ -22,15 +22,16 @@ from analyzer.core.report import (
 from analyzer.core.run import Way
 from analyzer.core.samples import Samples
 from analyzer.core.timing import Crowd
-from analyzer.core.trial import Comparison, TrialOutcome
+from analyzer.core.trial import Comparison
 from analyzer.core.verdict import Bound, Verdict
 from analyzer.derive.compare import compare
 from analyzer.diagnosis import Diagnosis, Judged
 from analyzer.headline import headline
 from analyzer.measured import Measured
+from analyzer.rules.evidence import ended_by
 from analyzer.rules.facts import Facts, RegionFacts
 from analyzer.rules.runner import run_rules
-from analyzer.session_words import outcome, wrong_reason
+from analyzer.session_words import way
 from optimizers.search import CandidateTrial
 
 UNKNOWN_VERSIONS: Final = Versions(graphbound="unknown", python="unknown", torch="unknown")
@@ -312,9 +313,8 @@ def _gap(key: GapKey, judged: Judged, measured: Measured) -> GapReport:
 
 
 def _end_of(key: GapKey, measured: Measured) -> SourceLine | None:
-    graphs = measured.capture.graphs if measured.capture else ()
-    ended_by = next((graph.ended_by for graph in graphs if graph.key == key.after), None)
-    return ended_by.where if ended_by else None
+    stop = ended_by(measured.capture, key.after)
+    return stop.where if stop else None
 
 
 def _plans(measured: Measured) -> tuple[PlanTrial, ...]:
@@ -323,45 +323,24 @@ def _plans(measured: Measured) -> tuple[PlanTrial, ...]:
     """
     checked = measured.verification
     if checked is None:
-        alone = () if measured.eager_ns is None else (_eager_alone(measured.eager_ns),)
-        return (*alone, *_default_alone(measured), *_joint(measured))
+        eager_ns, default_ns = measured.eager_ns, measured.default_ns
+        alone = [] if eager_ns is None else [way(EAGER, eager_ns)]
+        alone += [] if default_ns is None else [way(DEFAULT_PLAN, default_ns, measured.default_accuracy)]
+        return (*(_way(one, measured, is_chosen=False) for one in alone), *_joint(measured))
     is_left_alone = measured.plan is not None and not measured.plan.is_compiled
     planned = () if is_left_alone else (_way(checked.planned, measured, is_chosen=True),)
     eager = _way(checked.eager, measured, is_chosen=is_left_alone)
     return (eager, _way(checked.default, measured, is_chosen=False), *planned, *_joint(measured))
 
 
-def _eager_alone(eager_ns: Samples) -> PlanTrial:
-    return PlanTrial(EAGER, TrialOutcome.MEASURED, None, eager_ns, None, None, (), is_chosen=False)
-
-
-def _default_alone(measured: Measured) -> tuple[PlanTrial, ...]:
-    step_ns = measured.default_ns
-    if step_ns is None:
-        return ()
-    accuracy = measured.default_accuracy
-    return (
-        PlanTrial(
-            name=DEFAULT_PLAN,
-            outcome=outcome(accuracy),
-            reason=None if accuracy is None or accuracy.is_right else wrong_reason(accuracy),
-            step_ns=step_ns,
-            accuracy=accuracy,
-            peak_bytes=None,
-            choices=(),
-            is_chosen=False,
-        ),
-    )
-
-
-def _way(way: Way, measured: Measured, *, is_chosen: bool) -> PlanTrial:
-    choices = measured.plan.choices if measured.plan and way.name == "plan" else ()
+def _way(run: Way, measured: Measured, *, is_chosen: bool) -> PlanTrial:
+    choices = measured.plan.choices if measured.plan and run.name == "plan" else ()
     return PlanTrial(
-        name=way.name,
-        outcome=way.outcome,
-        reason=way.reason,
-        step_ns=way.step_ns,
-        accuracy=way.accuracy,
+        name=run.name,
+        outcome=run.outcome,
+        reason=run.reason,
+        step_ns=run.step_ns,
+        accuracy=run.accuracy,
         peak_bytes=None,
         choices=tuple(f"{choice.key}={choice.candidate}" for choice in choices),
         is_chosen=is_chosen,

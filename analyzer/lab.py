@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Final
 
+from analyzer.core.report import WorkloadFacts
 from analyzer.core.run import LostChildError, Skip
 from analyzer.core.trial import Trial, TrialOutcome
 from analyzer.driver import Driver
@@ -96,8 +97,7 @@ class PipelineLab:
 
     def _start_if_needed(self) -> None:
         if self._needs_start:
-            self._driver.start(tuple(self._skip), LOAD_LIMIT_S)
-            self._driver.call("start", limit_s=LOAD_LIMIT_S)
+            start_afresh(self._driver, self._skip)
             self._needs_start, self._needs_judge = False, True
         if self._needs_judge:
             self._driver.call("prepare_judge", limit_s=LOAD_LIMIT_S)
@@ -116,6 +116,13 @@ class PipelineLab:
         self._restarts += 1
         if self._restarts > MAX_RESTARTS:
             raise lost
+
+
+def start_afresh(driver: Driver, skip: Sequence[Skip]) -> WorkloadFacts:
+    """The model in a fresh process, in place of one that was lost, and run once. Raises GraphboundError."""
+    driver.start(tuple(skip), LOAD_LIMIT_S)
+    facts: WorkloadFacts = driver.call("start", limit_s=LOAD_LIMIT_S)
+    return facts
 
 
 def outcome_of(lost: LostChildError) -> TrialOutcome:

@@ -23,7 +23,7 @@ from analyzer.derive.compare import compare
 from analyzer.diagnosis import diagnose
 from analyzer.driver import ChildDriver, Driver, LocalDriver
 from analyzer.interrupts import exit_code_of, undisturbed, what_ended
-from analyzer.lab import LOAD_LIMIT_S, PipelineLab, outcome_of
+from analyzer.lab import PipelineLab, outcome_of, start_afresh
 from analyzer.measured import NOT_VERIFIED, Measured
 from analyzer.narrator import Narrator
 from analyzer.progress import Progress, SilentProgress
@@ -184,8 +184,7 @@ class _Run:
     def _start(self) -> None:
         measured = self._measured
         with self._stage("loading the model"):
-            self._driver.start((), LOAD_LIMIT_S)
-            measured.facts = self._driver.call("start", limit_s=STEP_LIMIT_S)
+            measured.facts = start_afresh(self._driver, self._skip)
             measured.versions = self._driver.call("versions")
             measured.environment = self._driver.call("environment")
             measured.eager_ns = self._driver.call("time_eager", limit_s=STEP_LIMIT_S)
@@ -222,8 +221,7 @@ class _Run:
                 measured.default_accuracy = self._driver.call("judge_default", limit_s=STEP_LIMIT_S)
             except LostChildError as lost:
                 measured.notes.append(f"{NOT_JUDGED}: {lost.message}")
-                self._driver.start(tuple(self._skip), LOAD_LIMIT_S)
-                self._driver.call("start", limit_s=STEP_LIMIT_S)
+                start_afresh(self._driver, self._skip)
                 return False
             except UserProgramError as error:  # no room for a second copy, as a rule
                 measured.notes.append(f"{NOT_JUDGED}: {error.message}")
@@ -237,8 +235,7 @@ class _Run:
             changed: Capture | None = self._driver.call("run_variants", limit_s=self._default_limit_s())
         except LostChildError as lost:
             measured.notes.append(f"the inputs of get_input_variants could not be run: {lost.message}")
-            self._driver.start(tuple(self._skip), LOAD_LIMIT_S)
-            self._driver.call("start", limit_s=STEP_LIMIT_S)
+            start_afresh(self._driver, self._skip)
             return
         if changed is not None:
             measured.capture = replace(measured.capture, recompiles=changed.recompiles)
@@ -275,8 +272,7 @@ class _Run:
                 if key is None or any(skip.digest == key.digest for skip in self._skip):
                     raise
                 self._skip.append(Skip(key.digest, FUSED, outcome_of(lost), lost.message))
-                self._driver.start(tuple(self._skip), LOAD_LIMIT_S)
-                self._driver.call("start", limit_s=STEP_LIMIT_S)
+                start_afresh(self._driver, self._skip)
 
     def _observe_again(self) -> None:
         """Compile the default once more, for its trace alone: the trials have replaced it."""

@@ -37,7 +37,8 @@ TOO_SHORT: Final = (
 )
 
 MOST_OVER_PEAK: Final = 0.25
-"""Of the kernel time: with more of it over 105 % of a peak, the peaks are not this device's, and place no kernel."""
+"""Of the kernel time: with more of it far over a peak (region_kernels.WRONG_PEAK), the peaks are not this device's, and
+place no kernel."""
 OVER_PEAK: Final = (
     "its kernels compute faster than this device was measured to, so its peaks are too low: measure them again on an "
     "idle machine (analyze doctor --renew)"

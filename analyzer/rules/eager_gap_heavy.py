@@ -32,8 +32,8 @@ from typing import Final
 from analyzer.core import quantities
 from analyzer.core.budget import HostKind, Part
 from analyzer.core.finding import Confidence, Finding
-from analyzer.core.graphs import Capture, GapKey, GraphKey, SourceLine
-from analyzer.rules.evidence import ended_by, left_eager, regions_of
+from analyzer.core.graphs import Capture, GapKey, SourceLine
+from analyzer.rules.evidence import ended_by, left_eager, regions_of, starts_at
 from analyzer.rules.facts import Facts, RegionFacts
 from analyzer.rules.rule import MissingData, Rule
 
@@ -137,12 +137,7 @@ def _where(capture: Capture | None, key: GapKey) -> SourceLine | None:
     """
     stops = (ended_by(capture, key.after), left_eager(capture))
     cause = next((stop.where for stop in stops if stop is not None and stop.where is not None), None)
-    return cause if cause is not None else _starts_at(capture, key.before)
-
-
-def _starts_at(capture: Capture | None, key: GraphKey | None) -> SourceLine | None:
-    graphs = capture.graphs if capture is not None else ()
-    return next((graph.where for graph in graphs if graph.key == key), None)
+    return cause if cause is not None else starts_at(capture, key.before)
 
 
 RULE: Final = Rule(id=_ID, doc=__doc__ or "", judge=judge, confidence=Confidence.CERTAIN)

@@ -48,6 +48,12 @@ def ended_by(capture: Capture | None, key: GraphKey | None) -> GraphBreak | None
     return next((graph.ended_by for graph in graphs if graph.key == key and graph.ended_by is not None), None)
 
 
+def starts_at(capture: Capture | None, key: GraphKey | None) -> SourceLine | None:
+    """The first user line of this graph; None where it covers none, or is not known."""
+    graphs = capture.graphs if capture is not None else ()
+    return next((graph.where for graph in graphs if graph.key == key), None)
+
+
 def left_eager(capture: Capture | None) -> GraphBreak | None:
     """The break for which torch left a function eager that has no graph of its own, so that no graph ended at it.
 

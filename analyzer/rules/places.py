@@ -7,6 +7,7 @@ from typing import Final
 from analyzer.core.activity import Activity
 from analyzer.core.graphs import Capture, GapKey, GraphKey, Region, SourceLine
 from analyzer.core.ops import OpCall, OpLog
+from analyzer.rules.evidence import ended_by, starts_at
 from analyzer.rules.facts import Facts
 from analyzer.rules.rule import MissingData
 
@@ -44,9 +45,10 @@ def place_of(facts: Facts, region: Region, ops: tuple[str, ...] = ()) -> SourceL
 def region_place(capture: Capture | None, region: Region) -> SourceLine | None:
     """A graph's first line. For a gap, where the graph before it ended, else the first line of the graph after it."""
     if isinstance(region, GraphKey):
-        return _starts_at(capture, region)
-    before = _ended_at(capture, region.after)
-    return before if before is not None else _starts_at(capture, region.before)
+        return starts_at(capture, region)
+    stop = ended_by(capture, region.after)
+    before = stop.where if stop is not None else None
+    return before if before is not None else starts_at(capture, region.before)
 
 
 def region_text(region: Region) -> str:
@@ -80,13 +82,3 @@ def _crosses(call: OpCall) -> bool:
     """Whether a copy is between the host and another device."""
     devices = {tensor.device for tensor in (*call.inputs, *call.outputs)}
     return _HOST in devices and len(devices) > 1
-
-
-def _ended_at(capture: Capture | None, key: GraphKey | None) -> SourceLine | None:
-    graphs = capture.graphs if capture is not None else ()
-    return next((graph.ended_by.where for graph in graphs if graph.key == key and graph.ended_by is not None), None)
-
-
-def _starts_at(capture: Capture | None, key: GraphKey | None) -> SourceLine | None:
-    graphs = capture.graphs if capture is not None else ()
-    return next((graph.where for graph in graphs if graph.key == key), None)

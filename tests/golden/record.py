@@ -21,6 +21,7 @@ TRACES: Final = ("before.trace.json.gz", "after.trace.json.gz")
 TEXTS: Final = ("report.json", "plan.json")
 
 _PREFIXES: Final = (
+    (re.compile(r"/[^\" ]*?/(?=(?:inductor|benchmarks)/)"), ""),
     (re.compile(r"/[^\" ]*?/(?=site-packages/)"), ""),
     (re.compile(r"/[^\" ]*?/(?=torchinductor_)"), ""),
     (re.compile(r"/[^\" ]*?/(?=(?:collectors|analyzer|optimizers|examples)/)"), ""),
@@ -41,8 +42,7 @@ def main(run: Path, golden: Path, steps: int | None = None) -> None:
                 trace.pop(key, None)
             if steps is not None:
                 trace["traceEvents"] = first_steps(trace["traceEvents"], steps)
-            text = shortened(json.dumps(trace, separators=(",", ":")))
-            _write(golden / name, gzip.compress(text.encode(), mtime=0))
+            write_packed(golden / name, json.dumps(trace, separators=(",", ":")))
     for name in TEXTS:
         if (run / name).exists():
             _write(golden / name, shortened((run / name).read_text()).encode())
@@ -82,6 +82,12 @@ def shortened(text: str) -> str:
     for pattern, replacement in _PREFIXES:
         text = pattern.sub(replacement, text)
     return text
+
+
+def write_packed(path: Path, text: str) -> None:
+    """The text, shortened and compressed. Raises ValueError where it is too large."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    _write(path, gzip.compress(shortened(text).encode(), mtime=0))
 
 
 def _write(path: Path, data: bytes) -> None:

@@ -23,9 +23,6 @@ from analyzer.derive.costs.tensors import (
 GATES: Final = {0: 1, 1: 1, 2: 4, 3: 3}
 """Gates of a cell by mode: plain with relu, plain with tanh, LSTM, GRU (`cudnnRNNMode_t`)."""
 
-CELL_INSTRUCTIONS: Final = 120
-"""An LSTM cell: three sigmoids and two tanh, some 20 instructions each, and its sums."""
-
 
 @dataclass(frozen=True, slots=True)
 class Places:

@@ -94,10 +94,6 @@ def touched_bytes(dims: tuple[int, ...], strides: tuple[int, ...], item: int) ->
     return min(runs * min(sectors, gap * item), span)
 
 
-def all_input_bytes(detail: OpDetail) -> int:
-    return sum(input_bytes(detail, i) for i in range(len(detail.dtypes)))
-
-
 def has_unknown_tensors(detail: OpDetail) -> bool:
     """Whether some input holds tensors whose size the row does not tell (a tensor list, a type of a later torch)."""
     known = ("Scalar", "ScalarList", "", "Device", "Bool", "Int", "Double", "str", "NoneType")

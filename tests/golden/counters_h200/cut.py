@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import gzip
 import json
-import re
 import sys
 import zipfile
 from pathlib import Path
@@ -21,15 +20,11 @@ import msgspec
 
 from benchmarks.verdicts.recorded import CounterRecording
 from benchmarks.verdicts.store import read
-from tests.golden.record import MAX_BYTES, shortened
+from tests.golden.record import write_packed
 
 HERE: Final = Path(__file__).resolve().parent
 RECORDING: Final = "counters.json.gz"
 _DROPPED_KEYS: Final = ("traceName", "hostname", "trace_id")
-_PREFIXES: Final = (
-    (re.compile(r"/[^\" ]*?/(?=inductor/)"), ""),
-    (re.compile(r"/[^\" ]*?/(?=benchmarks/)"), ""),
-)
 _DROPPED_FIELDS: Final = (
     "blocks per SM",
     "warps per SM",
@@ -47,14 +42,14 @@ _DROPPED_FIELDS: Final = (
 def main(recording: Path, golden: Path = HERE) -> None:
     """Raises ValueError where a file gets too large, and UnreadableFileError."""
     found = read(recording / RECORDING, CounterRecording)
-    _keep(golden / RECORDING, msgspec.json.encode(found).decode())
+    write_packed(golden / RECORDING, msgspec.json.encode(found).decode())
     with zipfile.ZipFile(recording / "counters.traces.zip") as archive:
         for name in sorted(n for n in archive.namelist() if n.endswith(".json.gz")):
             trace = json.loads(gzip.decompress(archive.read(name)))
             for key in _DROPPED_KEYS:
                 trace.pop(key, None)
             trace["traceEvents"] = [_slim(event) for event in trace["traceEvents"]]
-            _keep(golden / name, json.dumps(trace, separators=(",", ":")))
+            write_packed(golden / name, json.dumps(trace, separators=(",", ":")))
 
 
 def _slim(event: dict[str, Any]) -> dict[str, Any]:
@@ -62,16 +57,6 @@ def _slim(event: dict[str, Any]) -> dict[str, Any]:
     if not isinstance(arguments, dict):
         return event
     return event | {"args": {name: value for name, value in arguments.items() if name not in _DROPPED_FIELDS}}
-
-
-def _keep(path: Path, text: str) -> None:
-    for pattern, replacement in _PREFIXES:
-        text = pattern.sub(replacement, text)
-    data = gzip.compress(shortened(text).encode(), mtime=0)
-    if len(data) > MAX_BYTES:
-        raise ValueError(f"{path.name} has {len(data)} bytes, {MAX_BYTES} are allowed: record fewer items")
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_bytes(data)
 
 
 if __name__ == "__main__":

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import gzip
 import json
-import re
 import sys
 import zipfile
 from pathlib import Path
@@ -20,14 +19,10 @@ import msgspec
 
 from benchmarks.verdicts.recorded import InterventionRecording
 from benchmarks.verdicts.store import read
-from tests.golden.record import MAX_BYTES, shortened
+from tests.golden.record import write_packed
 
 HERE: Final = Path(__file__).resolve().parent
 _DROPPED_KEYS: Final = ("traceName", "hostname", "trace_id")
-_PREFIXES: Final = (
-    (re.compile(r"/[^\" ]*?/(?=inductor/)"), ""),
-    (re.compile(r"/[^\" ]*?/(?=benchmarks/)"), ""),
-)
 
 
 def main(recording: Path, golden: Path = HERE) -> None:
@@ -42,21 +37,11 @@ def main(recording: Path, golden: Path = HERE) -> None:
             trace = json.loads(gzip.decompress(archive.read(name)))
             for key in _DROPPED_KEYS:
                 trace.pop(key, None)
-            _keep(golden / name, json.dumps(trace, separators=(",", ":")))
+            write_packed(golden / name, json.dumps(trace, separators=(",", ":")))
 
 
 def _write(path: Path, value: Any) -> None:
-    _keep(path, msgspec.json.encode(value).decode())
-
-
-def _keep(path: Path, text: str) -> None:
-    for pattern, replacement in _PREFIXES:
-        text = pattern.sub(replacement, text)
-    data = gzip.compress(shortened(text).encode(), mtime=0)
-    if len(data) > MAX_BYTES:
-        raise ValueError(f"{path.name} has {len(data)} bytes, {MAX_BYTES} are allowed: record a smaller model")
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_bytes(data)
+    write_packed(path, msgspec.json.encode(value).decode())
 
 
 if __name__ == "__main__":
