@@ -13,14 +13,16 @@ if TYPE_CHECKING:
     from analyzer.pipeline import analyze_in_process as analyze
     from analyzer.reporting.json import read_report as load_report
     from collectors.workload import Workload
+    from optimizers.plan import read_plan as load_plan
     from optimizers.production import optimize
 
     __version__: str
 
-__all__ = ["Report", "Workload", "__version__", "analyze", "load_report", "optimize"]
+__all__ = ["Report", "Workload", "__version__", "analyze", "load_plan", "load_report", "optimize"]
 
 _HOMES: Final = {
     "analyze": ("analyzer.pipeline", "analyze_in_process"),
+    "load_plan": ("optimizers.plan", "read_plan"),
     "load_report": ("analyzer.reporting.json", "read_report"),
     "optimize": ("optimizers.production", "optimize"),
     "Report": ("analyzer.core.report", "Report"),

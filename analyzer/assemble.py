@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import replace
 from typing import Final
 
+from analyzer.core.activity import CopyDirection
 from analyzer.core.device import Device, Source, Versions
 from analyzer.core.graphs import GapKey, Graph, Region, SourceLine
 from analyzer.core.plan import EAGER, FUSED
-from analyzer.core.quantities import duration, ratio
 from analyzer.core.report import (
     DEFAULT_PLAN,
     CandidateReport,
@@ -26,47 +25,43 @@ from analyzer.core.trial import Comparison
 from analyzer.core.verdict import Bound, Verdict
 from analyzer.derive.compare import compare
 from analyzer.diagnosis import Diagnosis, Judged
+from analyzer.doubts import doubt, doubt_notes, doubted
 from analyzer.headline import headline
 from analyzer.measured import Measured
+from analyzer.reporting.rows import graph_label
 from analyzer.rules.evidence import ended_by
 from analyzer.rules.facts import Facts, RegionFacts
 from analyzer.rules.runner import run_rules
 from analyzer.session_words import way
-from optimizers.search import CandidateTrial
+from analyzer.set_notes import input_sets, set_notes
+from optimizers.candidates.pair import caveat_of
+from optimizers.trials import CandidateTrial
 
 UNKNOWN_VERSIONS: Final = Versions(graphbound="unknown", python="unknown", torch="unknown")
-UNMEASURED_DEVICE: Final = Device(kind="unknown", name="unknown", source=Source.MEASURED)
 NOT_TIMED: Final = "the run ended before it was timed"
+MAX_UNCALLED: Final = 3
+"""Graphs that are named in the note on those without a row; all of them are in report.json."""
+
 NOT_CALLED: Final = "no step in steady state calls it: it was compiled for an earlier step, and replaced or given up"
-
-
-DRIFT: Final = 1.5
-"""Between two medians of the same step in one run, beyond what a step repeats to on one machine (a few per cent): a
-shared machine was then given more, or less, of its cores."""
-
-MOST_DRIFT: Final = 2.0
-"""From here on more of a step is due to the machine than to the model, whatever the budget of one pass says."""
-
-DRIFTED: Final = (
-    "the machine changed between the clean pass and the comparison with the plan: measure again on an idle machine"
-)
 
 
 def assemble(measured: Measured, *, target: str, next_command: str) -> Report:
     """The report of what has been measured so far."""
-    measured = _doubted(measured)
+    why = doubt(measured)
+    measured = doubted(measured)
     comparison = _comparison(measured)
     plans = _plans(measured)
     findings, failures = run_rules(_facts(measured, plans)) if measured.capture is not None else ((), ())
     before, after = measured.before, measured.after
     attributed = before.attribution.attributed if before else None
+    graphs = _graphs(measured)
     return Report(
-        headline=headline(measured, comparison, DRIFTED if _is_doubted(measured) else None),
+        headline=headline(measured, comparison, why),
         workload=measured.facts or _unknown_workload(target),
-        device=measured.device or UNMEASURED_DEVICE,
+        device=measured.device or _unmeasured(measured.facts),
         versions=measured.versions or UNKNOWN_VERSIONS,
         capture=measured.capture,
-        graphs=_graphs(measured),
+        graphs=graphs,
         eager_gaps=_gaps(measured),
         step_ns=measured.timing.step_ns if measured.timing else measured.eager_ns,
         step_budget=before.step if before else None,
@@ -81,9 +76,57 @@ def assemble(measured: Measured, *, target: str, next_command: str) -> Report:
         profiler_slowdown=_slowdown(measured),
         warmup_ns=measured.timing.warmup_ns if measured.timing else (),
         stages=tuple(measured.stages),
-        notes=(*_crowd_notes(measured), *_drift_notes(measured), *measured.notes, *_trace_notes(before)),
+        notes=(
+            *doubt_notes(measured),
+            *_uncalled_notes(graphs),
+            *set_notes(measured),
+            *measured.notes,
+            *_trace_notes(before),
+        ),
         partial=measured.partial,
         next_command=next_command,
+        input_sets=input_sets(measured),
+        host_waits=_host_waits(before),
+        crowd=_crowd(measured),
+    )
+
+
+def _crowd(measured: Measured) -> Crowd | None:
+    checked = measured.verification
+    seen = (measured.timing.crowd if measured.timing else None, checked.crowd if checked else None)
+    return max((crowd for crowd in seen if crowd is not None), key=lambda crowd: crowd.other_cores, default=None)
+
+
+def _host_waits(before: Diagnosis | None) -> float | None:
+    """On a CPU there is no device to wait for, and nothing to count."""
+    if before is None or before.activity.missing is not None or before.activity.is_host:
+        return None
+    return sum(w.count for w in before.activity.waits if w.direction is not CopyDirection.TO_DEVICE)
+
+
+def _unmeasured(facts: WorkloadFacts | None) -> Device:
+    """The device of a run that ended before it was measured: what is known of it is its name."""
+    if facts is None:
+        return Device(kind="unknown", name="unknown", source=Source.MEASURED)
+    return Device(
+        kind=facts.device,
+        name=facts.device_name or facts.device,
+        source=Source.MEASURED,
+        notes=("nothing of it was measured: the run ended before",),
+    )
+
+
+def _uncalled_notes(graphs: tuple[GraphReport, ...]) -> tuple[str, ...]:
+    """That some graphs have no row, since no step calls them any more."""
+    gone = [graph for graph in graphs if not graph.is_in_step]
+    if not gone:
+        return ()
+    named = [f"{graph_label(graph)} [{', '.join(graph.compile_ids)}]" for graph in gone[:MAX_UNCALLED]]
+    more = f" and {len(gone) - MAX_UNCALLED} more" if len(gone) > MAX_UNCALLED else ""
+    number = "one graph has" if len(gone) == 1 else f"{len(gone)} graphs have"
+    return (
+        f"{number} no row, since no step in steady state calls what was compiled for an earlier one: "
+        f"{', '.join(named)}{more}",
     )
 
 
@@ -98,72 +141,6 @@ def _slowdown(measured: Measured) -> float | None:
     if measured.profiled_step_ns is None or measured.timing is None:
         return None
     return measured.profiled_step_ns / max(measured.timing.step_ns.median_ns, 1)
-
-
-def _crowd_notes(measured: Measured) -> tuple[str, ...]:
-    timed = measured.timing.crowd if measured.timing is not None else None
-    compared = measured.verification.crowd if measured.verification is not None else None
-    notes = []
-    if timed is not None and timed.is_crowded:
-        notes.append(
-            f"other programs kept {_busy(timed)} busy while this was timed: its times are too long, and its verdicts "
-            "may be theirs; measure again on an idle machine"
-        )
-    if compared is not None and compared.is_crowded:
-        notes.append(
-            f"other programs kept {_busy(compared)} busy while before and after were compared: taken in turn they met "
-            "the same crowd, but both are too long"
-        )
-    return tuple(notes)
-
-
-def _drift(measured: Measured) -> float | None:
-    """How many times the step of the default differs between its two passes, at least 1; None with one of them."""
-    checked = measured.verification
-    if measured.timing is None or checked is None or checked.default.step_ns is None:
-        return None
-    passes = sorted((measured.timing.step_ns.median_ns, checked.default.step_ns.median_ns))
-    return passes[1] / max(passes[0], 1)
-
-
-def _drift_notes(measured: Measured) -> tuple[str, ...]:
-    drift, checked = _drift(measured), measured.verification
-    if drift is None or drift <= DRIFT or measured.timing is None or checked is None or checked.default.step_ns is None:
-        return ()
-    first, second = duration(measured.timing.step_ns.median_ns), duration(checked.default.step_ns.median_ns)
-    return (
-        f"a step took {first} in the first clean pass and {second} in the comparison, {ratio(drift)} apart: the "
-        "machine changed in between; budgets, shares and verdicts are of the first",
-    )
-
-
-def _is_doubted(measured: Measured) -> bool:
-    return (_drift(measured) or 1.0) > MOST_DRIFT
-
-
-def _doubted(measured: Measured) -> Measured:
-    """The same, its verdicts undecided where the machine changed more between the passes than they may bear."""
-    before = measured.before
-    if before is None or not _is_doubted(measured):
-        return measured
-    regions = tuple(
-        replace(
-            judged,
-            verdict=replace(
-                judged.verdict,
-                bound=Bound.UNDECIDED,
-                confidence=None,
-                savings=(),
-                missing=judged.verdict.missing or DRIFTED,
-            ),
-        )
-        for judged in before.regions
-    )
-    return replace(measured, before=replace(before, regions=regions))
-
-
-def _busy(crowd: Crowd) -> str:
-    return f"{crowd.other_cores:.1f} of {crowd.cores} cores"
 
 
 def _trace_notes(before: Diagnosis | None) -> tuple[str, ...]:
@@ -236,6 +213,7 @@ def _graph(graph: Graph, measured: Measured) -> GraphReport:
         after_ns=_elapsed(after),
         verdict_after=after.verdict if after else None,
         budget_after=after.budget.budget if after else None,
+        is_in_step=measured.timing is None or before is not None or _calls(graph, measured) > 0,
     )
 
 
@@ -286,6 +264,9 @@ def _candidate(tried: CandidateTrial) -> CandidateReport:
         accuracy=trial.accuracy,
         compile_ns=trial.compile_ns,
         peak_bytes=trial.peak_bytes,
+        pool_bytes=trial.pool_bytes,
+        python_fallbacks=trial.python_fallbacks,
+        caveat=caveat_of(tried.candidate),
     )
 
 
@@ -341,9 +322,10 @@ def _way(run: Way, measured: Measured, *, is_chosen: bool) -> PlanTrial:
         reason=run.reason,
         step_ns=run.step_ns,
         accuracy=run.accuracy,
-        peak_bytes=None,
+        peak_bytes=run.peak_bytes,
         choices=tuple(f"{choice.key}={choice.candidate}" for choice in choices),
         is_chosen=is_chosen,
+        pool_bytes=run.pool_bytes,
     )
 
 
@@ -359,6 +341,7 @@ def _joint(measured: Measured) -> tuple[PlanTrial, ...]:
             choices=tuple(f"{digest}={candidate}" for digest, candidate in sorted(joint.choices.items())),
             is_chosen=False,
             against_ns=joint.trial.against,
+            pool_bytes=joint.trial.pool_bytes,
         )
         for joint in measured.joint
     )

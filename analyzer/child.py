@@ -199,6 +199,10 @@ def main(fd: int) -> None:
 
                     session = Session.load(spec, pipe.send, skip)
                     pipe.send(_Answer(None))
+                case _Request("known_device", (kind,)):
+                    from collectors.device import known_device
+
+                    pipe.send(_Answer(known_device(kind)))
                 case _Request("measure_device", (kind, renew)):
                     from collectors.device import measure_device
 

@@ -11,6 +11,7 @@ from analyzer.core.budget import Budget
 from analyzer.core.device import Device
 from analyzer.core.environment import Environment
 from analyzer.core.graphs import Capture, Region
+from analyzer.core.ops import OpLog
 from analyzer.core.timing import Timing
 from analyzer.core.verdict import Verdict
 from analyzer.derive.activity import activity
@@ -18,6 +19,7 @@ from analyzer.derive.attribution import Attribution, attribute
 from analyzer.derive.budget import Context, RegionBudget, region_budgets, step_budget
 from analyzer.derive.classify import MOST_OVER_PEAK, verdict
 from analyzer.derive.cpu_causes import GraphLoops
+from analyzer.derive.python_ops import python_names
 from collectors.readers.kineto import read_trace
 
 
@@ -54,9 +56,11 @@ def diagnose(
     device: Device,
     environment: Environment | None,
     reference: Diagnosis | None = None,
+    ops: OpLog | None = None,
 ) -> Diagnosis:
     """Explain one clean and one profiled pass. `reference` is the diagnosis of the fused run, whose kernels show
-    their operators where those of a CUDA graph or a C++ wrapper do not. Raises UnreadableFileError.
+    their operators where those of a CUDA graph or a C++ wrapper do not; `ops` says which operators are written in
+    Python. Raises UnreadableFileError.
     """
     attribution = attribute(read_trace(trace))
     context = Context(
@@ -66,6 +70,7 @@ def diagnose(
         reference=reference.attribution if reference else None,
         environment=environment,
         loops=tuple(_loops(capture)),
+        python_ops=python_names(ops),
     )
     budgets = region_budgets(timing, attribution, context)
     return Diagnosis(

@@ -24,6 +24,7 @@ class Driver(Protocol):
     def call(
         self, method: str, *arguments: Any, limit_s: float | None = None, compile_limit_s: float | None = None
     ) -> Any: ...
+    def known_device(self, kind: str, limit_s: float | None) -> Device | None: ...
     def measure_device(self, kind: str, limit_s: float | None, *, renew: bool = False) -> Device: ...
     def close(self) -> None: ...
 
@@ -44,6 +45,13 @@ class ChildDriver:
         self, method: str, *arguments: Any, limit_s: float | None = None, compile_limit_s: float | None = None
     ) -> Any:
         return self._child.call(method, *arguments, limit_s=limit_s, compile_limit_s=compile_limit_s)
+
+    def known_device(self, kind: str, limit_s: float | None) -> Device | None:
+        """What was measured of the device before, None where it must be measured. Looked up in the process that runs
+        the model: one of its own would import torch for it, for 7 s on two cores and some 10 beside an H200.
+        """
+        device: Device | None = self._child.call("known_device", kind, limit_s=limit_s)
+        return device
 
     def measure_device(self, kind: str, limit_s: float | None, *, renew: bool = False) -> Device:
         """In a process of its own: measuring uses the profiler, after which every launch of a process is slower."""
@@ -78,6 +86,11 @@ class LocalDriver:
         self, method: str, *arguments: Any, limit_s: float | None = None, compile_limit_s: float | None = None
     ) -> Any:
         return getattr(self._session, method)(*arguments)
+
+    def known_device(self, kind: str, limit_s: float | None) -> Device | None:
+        from collectors.device import known_device  # imports torch
+
+        return known_device(kind)
 
     def measure_device(self, kind: str, limit_s: float | None, *, renew: bool = False) -> Device:
         from collectors.device import measure_device  # imports torch

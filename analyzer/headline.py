@@ -7,7 +7,7 @@ from typing import Final, assert_never
 from analyzer.core.budget import Budget, Part
 from analyzer.core.graphs import GraphKey
 from analyzer.core.quantities import durations, ratio_with_interval, share
-from analyzer.core.trial import Change, Comparison
+from analyzer.core.trial import Change, Comparison, TrialOutcome
 from analyzer.measured import Measured
 from analyzer.session_words import wrong_reason
 
@@ -34,7 +34,7 @@ def headline(measured: Measured, comparison: Comparison | None, doubt: str | Non
     """
     if measured.capture is not None and not measured.capture.graphs:
         return NO_GRAPH
-    if measured.timing is not None and not any(isinstance(r.region, GraphKey) for r in measured.timing.regions):
+    if _runs_no_graph(measured):
         return NO_GRAPH_RUNS
     bound = _bound(measured) if doubt is None else f"Undecided: {doubt}"
     changed = _changed(measured)
@@ -42,6 +42,15 @@ def headline(measured: Measured, comparison: Comparison | None, doubt: str | Non
         return bound if changed is None else f"{bound}; {changed}"
     also = "" if changed is None or not _is_compiled(measured) else f"; {changed}"
     return f"{bound}. {_outcome(measured, comparison)}{also}"
+
+
+def _runs_no_graph(measured: Measured) -> bool:
+    """Whether neither pass saw a graph run. Where the recorded one did, the passes differ, which is a doubt."""
+    if measured.timing is None:
+        return False
+    recorded = measured.before.attribution.regions if measured.before is not None else ()
+    seen = (*(timed.region for timed in measured.timing.regions), *(work.region for work in recorded))
+    return not any(isinstance(region, GraphKey) for region in seen)
 
 
 def _changed(measured: Measured) -> str | None:
@@ -76,20 +85,17 @@ def _ns(step: Budget, part: Part) -> int:
 def _second(step: Budget, first: Part) -> str:
     """The runner-up where it is near: a verdict by a nose is said to be one."""
     others = [part for part in _BOUND_BY if part is not first]
-    second = max(others, key=step.ns)
-    if step.share(second) < step.share(first) / 2:
+    second = max(others, key=lambda part: _ns(step, part))
+    if _ns(step, second) < _ns(step, first) / 2 or not _ns(step, second):
         return ""
-    return f" ({second.value} {share(step.share(second))})"
+    return f" ({second.value} {share(_ns(step, second) / max(step.elapsed_ns, 1))})"
 
 
 def _outcome(measured: Measured, comparison: Comparison) -> str:
     times = f"{durations((comparison.before_ns, comparison.after_ns))} a step"
     factor = ratio_with_interval(comparison.ratio, comparison.interval.low, comparison.interval.high)
-    changed = _changed(measured)
-    if changed is not None and not _is_compiled(measured):
-        return f"Leave it alone: {changed}"
     if not _is_compiled(measured):
-        return f"Leave it alone: torch.compile does not help ({times} for default against eager, {factor})"
+        return _left_alone(measured, comparison.outcome, f"{times} for default against eager, {factor}")
     match comparison.outcome:
         case Change.FASTER:
             return f"The plan: {times}, {factor}"
@@ -103,6 +109,19 @@ def _outcome(measured: Measured, comparison: Comparison) -> str:
             return "The plan gave wrong results and was dropped"
         case _:
             assert_never(comparison.outcome)
+
+
+def _left_alone(measured: Measured, outcome: Change, figures: str) -> str:
+    changed = _changed(measured)
+    checked = measured.verification
+    if changed is not None:
+        return f"Leave it alone: {changed}"
+    if checked is not None and checked.default.outcome is TrialOutcome.WRONG_RESULT:
+        return "Leave it alone: torch.compile's default gives wrong results"
+    if outcome is Change.SLOWER:
+        # Eager won the round that chose it: the machine, not the model, decides between the two.
+        return f"Undecided whether to compile: the plan leaves it alone, yet the default won the last round ({figures})"
+    return f"Leave it alone: torch.compile does not help ({figures})"
 
 
 def _capital(text: str) -> str:

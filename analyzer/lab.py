@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Mapping, Sequence
 from typing import Final
 
@@ -11,7 +12,7 @@ from analyzer.core.trial import Trial, TrialOutcome
 from analyzer.driver import Driver
 from analyzer.measured import Measured
 from analyzer.narrator import Narrator
-from optimizers.search import CandidateTrial, Choices, JointTrial
+from optimizers.trials import CandidateTrial, Choices, JointTrial
 
 LOAD_LIMIT_S: Final = 600.0
 """Loading a model of tens of GB from a slow disk; past it the user is told rather than left waiting."""
@@ -24,7 +25,10 @@ MAX_RESTARTS: Final = 8
 
 
 class PipelineLab:
-    """Builds candidates and measures trials. A lost process costs the candidate it was at; a fresh one goes on."""
+    """Builds candidates and measures trials. A lost process costs the candidate it was at; a fresh one goes on.
+
+    `budget_s` is the wall time from now on, None where nothing bounds it.
+    """
 
     def __init__(
         self,
@@ -35,7 +39,9 @@ class PipelineLab:
         *,
         needs_fresh: bool,
         skip: Sequence[Skip] = (),
+        budget_s: float | None = None,
     ) -> None:
+        self._ends_s = None if budget_s is None else time.monotonic() + budget_s
         self._driver = driver
         self._measured = measured
         self._progress = progress
@@ -45,17 +51,47 @@ class PipelineLab:
         self._skip: list[Skip] = list(skip)
         self._wanted: dict[str, tuple[str, ...]] = {}
         self._restarts = 0
+        self._keeps = False
 
     def prepare(self, wanted: Mapping[str, Sequence[str]]) -> None:
         self._wanted = {digest: tuple(candidates) for digest, candidates in wanted.items()}
         self._build()
+        self._keeps = self._driver.call("keeps_built")
+
+    def keeps_built(self) -> bool:
+        return self._keeps and not self._needs_start
 
     def measure(self, choices: Choices) -> Trial:
         known = self._known(choices)
-        if known is not None:
-            return known
+        return known if known is not None else self._ask("trial", choices)
+
+    def refine(self, choices: Choices, trial: Trial) -> Trial:
+        return self._ask("more_samples", choices, trial)
+
+    def left_s(self) -> float | None:
+        return None if self._ends_s is None else self._ends_s - time.monotonic()
+
+    def tried(self, trial: CandidateTrial | JointTrial, done: int, total: int) -> None:
+        if isinstance(trial, CandidateTrial):
+            self._keep(trial)
+            self._progress.step(done, total, f"{trial.candidate} {trial.trial.outcome.value}")
+        else:
+            self._measured.joint.append(trial)
+            self._progress.step(done, total, f"together: {trial.name}")
+
+    def _keep(self, trial: CandidateTrial) -> None:
+        """In place of what was known of the same before."""
+        kept = self._measured.trials
+        same = [n for n, old in enumerate(kept) if (old.digest, old.candidate) == (trial.digest, trial.candidate)]
+        if same:
+            kept[same[0]] = trial
+        else:
+            kept.append(trial)
+
+    def _ask(self, method: str, choices: Choices, *more: Trial) -> Trial:
         try:
-            trial: Trial = self._driver.call("trial", dict(choices), limit_s=self._timeout_s + TRIAL_LIMIT_S)
+            limit_s = self._timeout_s + TRIAL_LIMIT_S
+            trial: Trial = self._driver.call(method, dict(choices), *more, limit_s=limit_s)
             return trial
         except LostChildError as lost:
             outcome = outcome_of(lost)
@@ -63,14 +99,6 @@ class PipelineLab:
                 self._give_up(Skip(digest, candidate, outcome, lost.message))
             self._restart(lost)
             return Trial(outcome=outcome, reason=lost.message)
-
-    def tried(self, trial: CandidateTrial | JointTrial, done: int, total: int) -> None:
-        if isinstance(trial, CandidateTrial):
-            self._measured.trials.append(trial)
-            self._progress.step(done, total, f"{trial.candidate} {trial.trial.outcome.value}")
-        else:
-            self._measured.joint.append(trial)
-            self._progress.step(done, total, f"together: {trial.name}")
 
     def _known(self, choices: Choices) -> Trial | None:
         """The trial of what was given up before, where all of it was."""
@@ -84,7 +112,8 @@ class PipelineLab:
         while True:
             try:
                 self._start_if_needed()
-                self._driver.call("build", self._wanted, limit_s=TRIAL_LIMIT_S, compile_limit_s=self._timeout_s)
+                limits = {"limit_s": TRIAL_LIMIT_S, "compile_limit_s": self._timeout_s}
+                self._driver.call("build", self._wanted, self.left_s(), **limits)
                 return
             except LostChildError as lost:
                 event = lost.event

@@ -17,7 +17,7 @@ from analyzer.core.samples import Samples
 from analyzer.core.timing import Timing
 from analyzer.core.trial import Accuracy
 from analyzer.diagnosis import Diagnosis
-from optimizers.search import CandidateTrial, Found, JointTrial
+from optimizers.trials import CandidateTrial, Found, JointTrial, for_direction
 
 NOT_VERIFIED: Final = "not verified"
 
@@ -26,8 +26,9 @@ NOT_VERIFIED: Final = "not verified"
 class Measured:
     """None and empty: not measured, or not yet. `trials` and `joint` are kept as they come, so that an interrupted
     search loses none. `uncompiled` are the graphs, by digest, that torch's defaults cannot compile or run, and why: the
-    default runs them as captured. `default_ns` was taken in turn with `eager_ns`, and is None until then;
-    `default_accuracy` is of the diagnosis, `accuracy_of_default` the latest there is.
+    default runs them as captured. `compile_ns` is what the default took to compile each graph, by digest. `default_ns`
+    was taken in turn with `eager_ns`, and is None until then; `default_accuracy` is of the diagnosis,
+    `accuracy_of_default` the latest there is.
     """
 
     facts: WorkloadFacts | None = None
@@ -39,6 +40,7 @@ class Measured:
     default_accuracy: Accuracy | None = None
     capture: Capture | None = None
     uncompiled: Mapping[str, str] = field(default_factory=dict)
+    compile_ns: Mapping[str, int] = field(default_factory=dict)
     ops: OpLog | None = None
     timing: Timing | None = None
     profiled_step_ns: int | None = None
@@ -80,11 +82,15 @@ class Measured:
         assert self.versions is not None
         assert self.capture is not None
         return Plan(
-            choices=tuple(Choice(g.key, choices.get(g.key.digest, self._default(g.key))) for g in self.capture.graphs),
+            choices=tuple(Choice(graph.key, self._chosen(graph.key, choices)) for graph in self.capture.graphs),
             device=self.device.name if self.device else "unknown",
             versions=self.versions,
             is_compiled=is_compiled,
         )
+
+    def _chosen(self, key: GraphKey, choices: Mapping[str, str]) -> str:
+        chosen = choices.get(key.digest)
+        return self._default(key) if chosen is None else for_direction(chosen, key.direction)
 
     def _default(self, key: GraphKey) -> str:
         return EAGER if key.digest in self.uncompiled else FUSED

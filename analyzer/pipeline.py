@@ -11,6 +11,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, Final
 
+from analyzer.asked import require_possible
 from analyzer.assemble import assemble
 from analyzer.core.errors import ExitCode, GraphboundError, UserProgramError
 from analyzer.core.graphs import Capture
@@ -18,19 +19,24 @@ from analyzer.core.plan import FUSED, Plan
 from analyzer.core.report import Report, Stage
 from analyzer.core.run import Finished, LostChildError, Skip
 from analyzer.core.settings import Mode, RunSettings, WorkloadSpec
-from analyzer.core.trial import Change, TrialOutcome
-from analyzer.derive.compare import compare
 from analyzer.diagnosis import diagnose
 from analyzer.driver import ChildDriver, Driver, LocalDriver
+from analyzer.export_stage import export_model, require_one_graph
+from analyzer.fallback import better_plan
 from analyzer.interrupts import exit_code_of, undisturbed, what_ended
 from analyzer.lab import PipelineLab, outcome_of, start_afresh
 from analyzer.measured import NOT_VERIFIED, Measured
 from analyzer.narrator import Narrator
+from analyzer.next_command import next_command
+from analyzer.plan_evidence import with_evidence
 from analyzer.progress import Progress, SilentProgress
-from analyzer.run_folder import RunFolder
-from analyzer.targets import predictions, require_candidates, stages_for, targets_of
+from analyzer.replan import renewed_plan
+from analyzer.run_folder import RunFolder, name_of
+from analyzer.search_time import loading_seconds, search_seconds
+from analyzer.targets import contenders_for, predictions, targets_of
 from collectors.model_file import is_path, require_model_file
-from optimizers.search import search
+from optimizers.candidates.known import candidate_notes
+from optimizers.search import Aims, search
 
 DEFAULT_PATIENCE: Final = 5.0
 """The default compilation may be silent five times as long as a candidate's: without it there is nothing to compare."""
@@ -47,10 +53,10 @@ def run(settings: RunSettings, progress: Progress) -> Finished:
     Raises GraphboundError where nothing was measured: no such file, a model that does not load or run. Later
     failures, and Ctrl-C, give a partial report of what was.
     """
-    require_candidates(settings.candidates)
+    require_possible(settings)
     if is_path(settings.workload.target):
         require_model_file(Path(settings.workload.target))
-    folder = RunFolder.create(_name_of(settings.workload.target), settings.out)
+    folder = RunFolder.create(name_of(settings.workload.target), settings.out)
     with folder.claimed():
         folder.clear()
         return _run_in(folder, settings, Narrator(progress))
@@ -125,9 +131,10 @@ class _Run:
         try:
             self._start()
             self._carry_out()
+            self._export()
         except KeyboardInterrupt as ended:
             self._measured.partial = f"{what_ended(ended)} while {self._stage_name}"
-            exit_code, ended_by = exit_code_of(ended), ended
+            exit_code, ended_by, self._is_interrupted = exit_code_of(ended), ended, True
         except GraphboundError as error:
             if self._measured.facts is None:
                 raise  # nothing was measured: the message is all there is to say
@@ -145,11 +152,8 @@ class _Run:
             return Finished(self._save(), exit_code, self._folder.shown, ended_by)
 
     def _save(self) -> Report:
-        report = assemble(
-            self._measured,
-            target=self._settings.workload.target,
-            next_command=self._next_command(),
-        )
+        target = self._settings.workload.target
+        report = assemble(self._measured, target=target, next_command=self._next_command())
         try:
             self._folder.save_report(report)
             if self._measured.plan is not None:
@@ -161,15 +165,13 @@ class _Run:
         return report
 
     def _next_command(self) -> str:
-        if self._measured.before is None:
-            return "analyze doctor"
-        if self._settings.out is None:
-            return 'analyzer.analyze(model, inputs, out="runs/NAME")'  # this folder is a temporary one
-        return f"analyze dashboard {self._folder.shown}"
+        is_interrupted = self._is_interrupted
+        return next_command(self._settings, self._measured, self._folder.shown, is_interrupted=is_interrupted)
 
     # -- the stages -----------------------------------------------------------------------------------------------
 
     _stage_name: str = "starting"
+    _is_interrupted: bool = False
 
     @contextmanager
     def _stage(self, name: str) -> Iterator[None]:
@@ -191,6 +193,7 @@ class _Run:
 
     def _carry_out(self) -> None:
         self._observe()
+        require_one_graph(self._settings.export, self._measured)
         # On a GPU the profiler slows every later launch of its process (CUPTI stays attached), so in one process
         # it must come last; with children, the trials get a process that never profiled.
         profiles_first = self._driver.is_isolated or self._is_on_cpu()
@@ -249,6 +252,7 @@ class _Run:
         with self._stage("compiling with torch.compile's defaults"):
             measured.capture = self._capture()
             measured.uncompiled = self._driver.call("uncompiled")
+            measured.compile_ns = self._driver.call("compile_times")
             reasons = dict.fromkeys(measured.uncompiled.values())
             measured.notes += [f"a graph was left uncompiled: {reason}" for reason in reasons]
         with self._stage("timing without the profiler"):
@@ -283,7 +287,6 @@ class _Run:
 
     def _diagnose(self) -> None:
         measured = self._measured
-        assert measured.timing is not None
         assert measured.facts is not None
         with self._stage("recording a trace"):
             path = self._folder.before_trace
@@ -291,9 +294,11 @@ class _Run:
         if self._judge_default():
             self._run_variants()
         with self._stage("measuring the device"):
+            measured.device = self._driver.known_device(measured.facts.device, STEP_LIMIT_S)
             if self._driver.is_isolated and not self._is_on_cpu():
                 self._driver.close()  # the device must be idle while it is measured
-            measured.device = self._driver.measure_device(measured.facts.device, STEP_LIMIT_S)
+            if measured.device is None:
+                measured.device = self._driver.measure_device(measured.facts.device, STEP_LIMIT_S)
         self._explain(path)
         assert measured.before is not None
         if measured.before.is_over_peak:
@@ -307,7 +312,14 @@ class _Run:
         assert measured.timing is not None
         assert measured.device is not None
         with self._stage("explaining"):
-            measured.before = diagnose(measured.timing, trace, measured.capture, measured.device, measured.environment)
+            measured.before = diagnose(
+                measured.timing,
+                trace,
+                measured.capture,
+                measured.device,
+                measured.environment,
+                ops=measured.ops,
+            )
             measured.predicted_ns = predictions(measured)
 
     def _save_so_far(self) -> None:
@@ -319,16 +331,23 @@ class _Run:
     def _find_plan(self, *, is_fresh: bool) -> None:
         measured = self._measured
         with self._stage("trying candidates"):
+            settings = self._settings
             lab = PipelineLab(
                 self._driver,
                 measured,
                 self._progress,
-                self._settings.compile_timeout_s,
+                settings.compile_timeout_s,
                 needs_fresh=is_fresh,
                 skip=self._skip,
+                budget_s=search_seconds(settings, measured),
             )
-            stages = stages_for(measured, self._settings.candidates)
-            measured.found = search(targets_of(measured), stages, lab)
+            if settings.plan is not None:
+                measured.plan = renewed_plan(settings.plan, measured, lab)
+                return
+            start_s = loading_seconds(measured) if is_fresh else 0.0
+            aims = Aims(settings.objective, settings.memory_limit_bytes, start_s)
+            measured.found = search(targets_of(measured), contenders_for(settings, measured), lab, aims)
+            measured.notes += [*candidate_notes(), *measured.found.notes]
         measured.plan = replace(measured.plan_of(measured.found.best), note=NOT_VERIFIED)
 
     def _verify(self) -> None:
@@ -340,10 +359,10 @@ class _Run:
         with self._stage("verifying the plan"):
             assert measured.plan is not None
             self._verify_once(measured.plan)
-            while (better := self._better_plan()) is not None:
+            while (better := better_plan(measured, self._settings.objective)) is not None:
                 measured.plan = replace(better, note=NOT_VERIFIED)
                 self._verify_once(better)
-            measured.plan = replace(measured.plan, note=measured.plan_note)
+            measured.plan = with_evidence(measured.plan, measured)
             self._driver.call("profile_plan", self._folder.after_trace, limit_s=STEP_LIMIT_S)
 
     def _verify_once(self, plan: Plan) -> None:
@@ -355,26 +374,10 @@ class _Run:
             self._measured.plan = replace(self._measured.plan_of({}), note=NOT_VERIFIED)
             raise
 
-    def _better_plan(self) -> Plan | None:
-        """What to fall back on when the verified plan does not hold; None when it does."""
-        checked, plan = self._measured.verification, self._measured.plan
-        assert checked is not None
-        assert plan is not None
-        eager, default, planned = checked.eager.step_ns, checked.default.step_ns, checked.planned.step_ns
-        if not plan.is_compiled or eager is None or default is None or planned is None:
-            return None
-        default_plan = self._measured.plan_of({})
-        is_default = plan.choices == default_plan.choices
-        is_wrong = checked.planned.outcome is TrialOutcome.WRONG_RESULT
-        if checked.default.outcome is TrialOutcome.WRONG_RESULT:
-            # Nothing is held against a default that computes something else: the plan has to beat the model itself.
-            holds = not is_default and not is_wrong and compare(eager, planned).outcome is Change.FASTER
-            return None if holds else self._measured.plan_of({}, is_compiled=False)
-        change = compare(default, planned).outcome
-        best_ns = default if is_wrong or change is not Change.FASTER else planned
-        if compare(best_ns, eager).outcome is Change.FASTER or (is_wrong and is_default):
-            return self._measured.plan_of({}, is_compiled=False)
-        return default_plan if best_ns is default and not is_default else None
+    def _export(self) -> None:
+        if self._settings.export is not None:
+            with self._stage("exporting the model"):
+                export_model(self._driver, self._measured, self._folder, self._skip)
 
     def _diagnose_plan(self) -> None:
         measured = self._measured
@@ -389,8 +392,5 @@ class _Run:
                 measured.device,
                 measured.environment,
                 reference=measured.before,
+                ops=measured.ops,
             )
-
-
-def _name_of(target: str) -> str:
-    return Path(target).stem if target.endswith(".py") else target.rpartition(":")[2]

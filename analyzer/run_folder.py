@@ -65,6 +65,11 @@ class RunFolder:
         return self.path / "after.trace.json.gz"
 
     @property
+    def package(self) -> Path:
+        """The model itself, where it was exported."""
+        return self.path / "model.pt2"
+
+    @property
     def program_log(self) -> Path:
         """What the user's program printed."""
         return self.path / "program.log"
@@ -87,7 +92,7 @@ class RunFolder:
 
     def clear(self) -> None:
         """Remove what an earlier run left under the same name, so that no file is of another run than its neighbour."""
-        for old in (self.report, self.plan, self.before_trace, self.after_trace, self.program_log):
+        for old in (self.report, self.plan, self.before_trace, self.after_trace, self.package, self.program_log):
             old.unlink(missing_ok=True)
 
     def save_report(self, report: Report) -> None:
@@ -95,6 +100,11 @@ class RunFolder:
 
     def save_plan(self, plan: Plan) -> None:
         write_plan(plan, self.plan)
+
+
+def name_of(target: str) -> str:
+    """What a run is called after its target: a file's name without its ending, or what follows `timm:`."""
+    return Path(target).stem if target.endswith(".py") else target.rpartition(":")[2]
 
 
 def _made_anew(path: Path) -> Path:

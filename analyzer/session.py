@@ -8,8 +8,9 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
 from analyzer.core.device import Versions
 from analyzer.core.environment import Environment
@@ -21,28 +22,31 @@ from analyzer.core.run import Event, PoisonedDeviceError, Skip, Verification
 from analyzer.core.samples import Samples
 from analyzer.core.settings import Mode, WorkloadSpec
 from analyzer.core.timing import Timing
-from analyzer.core.trial import Accuracy, Trial, TrialOutcome
-from analyzer.session_ears import Announcer, Telling
-from analyzer.session_words import as_it_is, first_step_notes, nothing_compiled, outcome, root_of, way, wrong_reason
+from analyzer.core.trial import Accuracy, Trial
+from analyzer.package_trial import package_trial
+from analyzer.session_ears import Announcer, CompileClock, Telling
+from analyzer.session_trials import Bench, default_compile_ns, uses_cuda_graphs, with_memory, with_samples
+from analyzer.session_words import as_it_is, first_step_notes, nothing_compiled, root_of, way
 from collectors import torch_compat
 from collectors.capture import GraphLog
 from collectors.crowd import crowd_between, read_crowd
-from collectors.describe import describe_inputs, parameter_count, unwrapped
+from collectors.describe import unwrapped, workload_facts
 from collectors.environment import read_environment
 from collectors.health import device_is_healthy
 from collectors.host_ahead import RegionAhead, sample_host_ahead
 from collectors.loading import load_workload
+from collectors.memory import TrialMemory
 from collectors.op_log import record_ops
 from collectors.outputs import not_finite, unread
 from collectors.probe import Probe
 from collectors.profiler import profile_steps
-from collectors.reference import Results, reference_results, step_results
+from collectors.reference import first_results, reference_results, steady_results, step_results
+from collectors.sameness import StepWatch
+from collectors.set_timing import first_passes, sets_in_turn, time_sets
 from collectors.state import State
 from collectors.step import Stepper
 from collectors.timing import (
     MIN_SAMPLES,
-    own_ns,
-    probe_in_turn,
     sample_in_turn,
     sample_steps,
     time_workload,
@@ -53,9 +57,9 @@ from collectors.user_errors import describe
 from collectors.variants import run_variants
 from collectors.versions import versions
 from collectors.workload import Workload
-from optimizers.accuracy import Judge, accused, are_equal
-from optimizers.backend import Failure, PlanBackend, SwitchBackend, Watch, candidate_of, failure_of
-from optimizers.candidates.base import Candidate
+from optimizers.accuracy import Judge, accused, judge_of
+from optimizers.backend import Failure, SwitchBackend, Watch, WatchedPlan, failure_of
+from optimizers.candidates.pair import Pair, changes_of, pair_of
 
 KERNEL_ROWS_ON_CPU: Final = (("cpp.enable_kernel_profile", True),)
 """Inductor's C++ kernels name themselves in a trace only with this. Off the profiler it costs 10 ns a kernel."""
@@ -63,6 +67,8 @@ KERNEL_ROWS_ON_CPU: Final = (("cpp.enable_kernel_profile", True),)
 OTHER_SEED: Final = 1
 VERIFY_S: Final = 4.0
 """Wall time of the last measurement, before against after: nearly three times that of a trial."""
+
+T = TypeVar("T")
 
 
 class Session:
@@ -76,7 +82,10 @@ class Session:
         self._state = State(self._workload)
         self._eager = Stepper(self._workload, self._workload.model, self._state)
         self._judge: Judge | None = None
+        self._clock = CompileClock()
+        self._ends_s: float | None = None
         self._notes: list[str] = []
+        self._is_built = False
         self._reset_log()
 
     @classmethod
@@ -108,17 +117,7 @@ class Session:
         self._state.restore()
 
     def facts(self) -> WorkloadFacts:
-        work = self._workload
-        return WorkloadFacts(
-            name=work.name,
-            source=work.source,
-            form=work.form,
-            mode=work.mode.value,
-            device=work.device,
-            inputs=describe_inputs(work),
-            parameters=parameter_count(work),
-            notes=(*work.notes, *self._notes),
-        )
+        return workload_facts(self._workload, tuple(self._notes))
 
     def versions(self) -> Versions:
         return versions()
@@ -156,9 +155,12 @@ class Session:
         """The clean pass."""
         self._announce(Event("timing without the profiler"))
         with self._telling("a timed step"), self._log.listening():
+            watch = StepWatch(self._compiled, self._probe, self._log)
             before = read_crowd()
             timing = time_workload(self._compiled, self._probe, self._warmup)
-            return replace(timing, crowd=crowd_between(before, read_crowd(), self._workload.device))
+            crowd = crowd_between(before, read_crowd(), self._workload.device)
+            sets = time_sets(self._compiled)
+            return replace(timing, crowd=crowd, changes=watch.changes(), sets=sets)
 
     def time_against_eager(self) -> tuple[Samples, Samples]:
         """The model as it is and its default compilation, in turn: steps timed minutes apart cannot be compared."""
@@ -216,23 +218,36 @@ class Session:
             return
         self._announce(Event("running in higher precision"))
         with self._telling("an eager step"):
-            eager, again = self._eager_results(), self._eager_results()
-            other = self._eager_results(seed=OTHER_SEED)
-        is_random = not are_equal(eager, other) and are_equal(eager, again)
-        kind, wide = reference_results(self._workload, self._state)
-        if wide is not None and [path for path, _ in wide] != [path for path, _ in eager]:
-            wide = None
-        self._judge = Judge(kind, wide, eager, other if is_random else None, is_random)
+            runs = first_results(self._eager), first_results(self._eager), first_results(self._eager, OTHER_SEED)
+        self._judge = judge_of(runs, *reference_results(self._workload, self._state))
         self._state.restore()
 
-    def build(self, wanted: Mapping[str, Sequence[str]]) -> Capture:
-        """Compile the default for every graph, and for those named by digest these candidates beside it."""
+    def build(self, wanted: Mapping[str, Sequence[str]], left_s: float | None = None) -> Capture:
+        """Compile the default for every graph, and for those named by digest these candidates beside it.
+
+        After `left_s` nothing more is begun but the default. Raises KeyError for an id that is no candidate's.
+        """
         self._announce(Event("compiling the candidates"))
-        self._compile({digest: tuple(candidate_of(c) for c in names) for digest, names in wanted.items()})
+        self._ends_s = None if left_s is None else time.monotonic() + left_s
+        pairs = {digest: tuple(pair_of(name) for name in names) for digest, names in wanted.items()}
+        is_new = not self.keeps_built()
+        if is_new:
+            self._compile(pairs)
+        else:
+            self._backend.select({})
+            self._backend.extend(pairs)
+            self._state.restore()
+        self._is_built = True
         with self._telling("the first step of the candidates"), self._log.listening():
             first_ns = self._compiled.timed()
             warm_up(self._compiled, self._log)
+            if self._judge is not None and is_new:
+                self._judge = self._judge.beside(steady_results(self._compiled))
         return self._log.capture(compile_ns=first_ns, first_call_ns=first_ns)
+
+    def keeps_built(self) -> bool:
+        """Whether the next `build` compiles only what the last one did not."""
+        return self._is_built and self._backend.is_open
 
     def trial(self, choices: Mapping[str, str]) -> Trial:
         """One step under `choices` (candidate by digest), in turn with the default, and its accuracy.
@@ -240,17 +255,35 @@ class Session:
         What the candidate raises becomes its outcome. Raises PoisonedDeviceError when the device did not survive.
         """
         self._announce(Event("trying a candidate"))
-        known = self._known_failure(choices)
+        known = self._bench.known_failure(choices)
         if known is not None:
             return Trial(outcome=known.outcome, reason=known.reason)
+        self._state.restore()
+        measured = self._at_its_own_cost(lambda: self._bench.measure(choices))
+        return Trial(measured.outcome, measured.reason) if isinstance(measured, Failure) else measured
+
+    def more_samples(self, choices: Mapping[str, str], trial: Trial) -> Trial:
+        """A trial that was measured before, with as many samples again; as it was where they could not be taken."""
+        if trial.step_ns is None:
+            return trial
+        step_ns = trial.step_ns.median_ns
+        taken = self._at_its_own_cost(lambda: self._bench.samples(choices, step_ns))
+        return trial if isinstance(taken, Failure) else with_samples(trial, *taken)
+
+    def compile_times(self) -> dict[str, int]:
+        """What torch.compile's defaults took to compile each graph, in ns by digest."""
+        return default_compile_ns(self._clock, [graph.digest for graph in self._backend.graphs])
+
+    def _at_its_own_cost(self, do: Callable[[], T]) -> T | Failure:
+        """What a candidate raises is its failure. Raises PoisonedDeviceError when the device did not survive."""
         try:
             with self._log.listening():
-                return self._measure(choices)
+                return do()
         except Exception as error:  # a candidate may raise anything; it costs the candidate
             failure = failure_of(error)
             if not device_is_healthy(self._workload.device):
                 raise PoisonedDeviceError(failure.reason) from error
-            return Trial(outcome=failure.outcome, reason=failure.reason)
+            return failure
         finally:
             self._backend.select({})
 
@@ -260,33 +293,42 @@ class Session:
         The default is the one that the trials were held against: compiling it again would cost a large model minutes.
         """
         self._announce(Event("recompiling with the plan"))
-        default = self._compiled
+        default, memory = self._compiled, TrialMemory(self._workload.device)
         self._backend.select({})
         planned = self._planned(plan, default)
         # Both compilations keep their entries on the same frames, beside those that a recompile may add.
         with torch_compat.dynamo_limit(2), self._log.listening(), self._telling("a step under the plan"):
-            first_ns = planned.timed()
+            first_ns, costs = first_passes(planned, self._log)
             warmup = warm_up(planned, self._log)
             capture = self._log.capture(compile_ns=first_ns, first_call_ns=first_ns)
-            accuracy = self._accuracy(planned)
+            accuracy = self._accuracy(planned, changes_of(choice.candidate for choice in plan.choices))
             default_accuracy = accused(accuracy if planned is default else self._accuracy(default))
             warm_up(default, self._log)
             warm_up(self._eager, self._log)
             before = read_crowd()
             eager_ns, default_ns, planned_ns = self._in_turn(default, planned, plan)
             crowd = crowd_between(before, read_crowd(), self._workload.device)
+            sets = sets_in_turn(self._eager, default, planned if plan.is_compiled else None, costs)
             timing = time_workload(planned, self._probe, warmup) if plan.is_compiled else None
             # Right after the plan's own, so that a graph's before and after are of the same minute of the machine.
             default_timing = time_workload(default, self._probe, warmup) if plan.is_compiled else None
+            needs = partial(memory.of_steps, kept_bytes=self._kept_bytes())
+            eager_way = with_memory(way("eager", eager_ns), needs(self._eager, has_cuda_graphs=False))
+            default_way = with_memory(
+                way("default", default_ns, default_accuracy), needs(default, has_cuda_graphs=False)
+            )
+            has_graphs = any(uses_cuda_graphs(choice.candidate) for choice in plan.choices)
+            planned_way = with_memory(way("plan", planned_ns, accuracy), needs(planned, has_cuda_graphs=has_graphs))
         self._verified = planned
         return Verification(
-            eager=way("eager", eager_ns),
-            default=way("default", default_ns, default_accuracy),
-            planned=way("plan", planned_ns, accuracy),
+            eager=eager_way,
+            default=default_way,
+            planned=planned_way,
             capture=capture if plan.is_compiled else None,
             timing=timing,
             default_timing=default_timing,
             crowd=crowd,
+            sets=sets,
         )
 
     def profile_plan(self, path: Path) -> int:
@@ -294,6 +336,10 @@ class Session:
         self._announce(Event("recording a trace under the plan"))
         with self._telling("a profiled step under the plan"), self._log.listening():
             return profile_steps(self._verified, self._probe, path)
+
+    def export(self, path: Path) -> Trial:
+        """The model as an AOTInductor package at `path`, judged and timed in turn with the default."""
+        return package_trial(self._workload, self._state, self._compiled, self._judge, path)
 
     def _require_compiled(self) -> None:
         reasons = tuple(self.uncompiled().values())
@@ -306,87 +352,39 @@ class Session:
         self._probe = Probe(self._workload.device)
         self._log = GraphLog(root=self._root, running=lambda: self._probe.current)
 
-    def _compile(self, wanted: Mapping[str, Sequence[Candidate]]) -> None:
+    def _compile(self, wanted: Mapping[str, Sequence[Pair]]) -> None:
         torch_compat.reset()
+        self._is_built = False
         self._reset_log()
+        self._clock.begin_build()
         self._backend = SwitchBackend(wanted, self._watch(), self._skip)
         self._compiled = self._stepper(self._backend)
+        judge, device, kept = self._accuracy, self._workload.device, self._kept_bytes
+        self._bench = Bench(self._compiled, self._backend, self._log, self._probe, self._clock, judge, device, kept)
         self._state.restore()
-
-    def _with_plan(self, plan: Plan) -> Stepper:
-        return self._stepper(PlanBackend(plan, self._watch()))
 
     def _planned(self, plan: Plan, default: Stepper) -> Stepper:
         if not plan.is_compiled:
             return self._eager
         # A plan of defaults is the default: measured against itself it shows the noise, and is compiled once.
-        return default if plan.is_default else self._with_plan(plan)
+        return default if plan.is_default else self._stepper(WatchedPlan(plan, self._watch()))
 
     def _watch(self) -> Watch:
         device = self._workload.device
         extra = KERNEL_ROWS_ON_CPU if device == "cpu" else ()
-        return Watch(device, self._probe, Announcer(self._announce, self._log), extra)
+        return Watch(device, self._probe, Announcer(self._announce, self._log, self._clock), extra, self._is_over)
+
+    def _is_over(self) -> bool:
+        return self._ends_s is not None and time.monotonic() > self._ends_s
 
     def _stepper(self, backend: Any) -> Stepper:
         return Stepper(self._workload, torch_compat.compiled_model(self._workload.model, backend), self._state)
 
-    def _eager_results(self, seed: int | None = None) -> Results:
-        self._state.restore()
-        if seed is not None:
-            self._state.reseed(seed)
-        return step_results(self._eager)
+    def _accuracy(self, stepper: Stepper, changes: Sequence[str] = ()) -> Accuracy | None:
+        return None if self._judge is None else self._judge.judge(steady_results(stepper), changes)
 
-    def _known_failure(self, tried: Mapping[str, str]) -> Failure | None:
-        failures = [self._backend.failure(digest, candidate) for digest, candidate in tried.items()]
-        known = [failure for failure in failures if failure is not None]
-        # A plan that asks all graphs for one candidate still stands where some of them cannot have it.
-        return known[0] if known and len(known) == len(failures) else None
-
-    def _measure(self, tried: Mapping[str, str]) -> Trial:
-        stepper = self._compiled
-        self._state.restore()
-        self._backend.select(tried)
-        start_ns = time.perf_counter_ns()
-        warmup_ns, _ = warm_up(stepper, self._log)
-        compile_ns = time.perf_counter_ns() - start_ns
-        refused = self._refusals(tried)
-        if refused is not None:
-            return Trial(outcome=TrialOutcome.REFUSED, reason=refused)
-        accuracy = self._accuracy(stepper)
-        rounds = turn_count(min(warmup_ns), ways=2)
-        baseline, candidate = (lambda: self._backend.select({})), (lambda: self._backend.select(tried))
-        against, step_ns = sample_in_turn(((stepper, baseline), (stepper, candidate)), rounds)
-        own, own_against = self._region_ns(tried)
-        return Trial(
-            outcome=outcome(accuracy),
-            reason=None if accuracy is None or accuracy.is_right else wrong_reason(accuracy, tried.values()),
-            step_ns=step_ns,
-            against=against,
-            region_ns=own,
-            region_against_ns=own_against,
-            accuracy=accuracy,
-            compile_ns=compile_ns,
-        )
-
-    def _region_ns(self, tried: Mapping[str, str]) -> tuple[int | None, int | None]:
-        """The tried graphs' own time a step, under the candidate and under the default, taken in turn."""
-        ways = (lambda: self._backend.select(tried), lambda: self._backend.select({}))
-        own, own_against = (own_ns(steps, tried) for steps in probe_in_turn(self._compiled, self._probe, ways))
-        return own, own_against
-
-    def _refusals(self, tried: Mapping[str, str]) -> str | None:
-        """Torch's reason, where it refused CUDA graphs to every graph that was to have them."""
-        wanting = [digest for digest, candidate in tried.items() if candidate_of(candidate).uses_cuda_graphs]
-        reasons = [self._log.refusal(digest) for digest in wanting]
-        return reasons[0] if wanting and all(reasons) else None
-
-    def _accuracy(self, stepper: Stepper) -> Accuracy | None:
-        """Judged on a step in steady state: a CUDA graph is wrong, if at all, when it is replayed."""
-        if self._judge is None:
-            return None
-        self._state.restore()
-        stepper.prepare()
-        return self._judge.judge(step_results(stepper))
+    def _kept_bytes(self) -> int:
+        return self._judge.kept_bytes if self._judge is not None else 0
 
     def _in_turn(self, default: Stepper, planned: Stepper, plan: Plan) -> tuple[Samples, Samples, Samples]:
         self._announce(Event("measuring before against after"))

@@ -11,6 +11,7 @@ from analyzer.core.plan import EAGER
 from analyzer.core.run import Way
 from analyzer.core.samples import Samples
 from analyzer.core.trial import Accuracy, TrialOutcome
+from optimizers.candidates.pair import changes_of
 
 NO_COMPILER: Final = "Inductor needs a C++ compiler: install g++ (apt install g++), or name one in CXX"
 
@@ -46,7 +47,9 @@ def outcome(accuracy: Accuracy | None) -> TrialOutcome:
 def wrong_reason(accuracy: Accuracy, candidates: Collection[str] = ()) -> str:
     """How far the result is off. The candidate `eager` runs the graph as captured, which need not be the model."""
     captured = "as captured, without a compiler, " if set(candidates) == {EAGER} else ""
-    return captured + _off_by(accuracy)
+    changes = changes_of(candidates) if accuracy.detail is None else ()
+    allowed = f", and {' and '.join(changes)} may cost {accuracy.allowed:.2g}" if changes else ""
+    return captured + _off_by(accuracy) + allowed
 
 
 def _off_by(accuracy: Accuracy) -> str:

@@ -40,16 +40,20 @@ def main() -> int:
     arguments = parser.parse_args()
     results: dict[str, Any] = json.loads(RESULTS.read_text()) if RESULTS.exists() else {}
     for file in arguments.files:
-        plain_s, analyze_s = [], []
+        plain_s, analyze_s, busy = [], [], []
         for _ in range(ROUNDS):
+            # Others on the machine stretch both sides, and not by the same factor: the load is kept beside the times.
+            busy.append(round(os.getloadavg()[0], 1))
             plain_s.append(wall([sys.executable, "-c", PLAIN, file]))
             with tempfile.TemporaryDirectory() as out:
                 analyze_s.append(wall([sys.executable, "-c", ANALYZE, file, "--no-optimize", "-q", "--out", out]))
+            print(file, f"plain {plain_s[-1]} s, analyze {analyze_s[-1]} s, load before {busy[-1]}", flush=True)
         results[file] = {
             "plain_s": plain_s,
             "analyze_s": analyze_s,
             "ratio_of_medians": round(statistics.median(analyze_s) / statistics.median(plain_s), 2),
             "ratios": [round(a / p, 2) for a, p in zip(analyze_s, plain_s, strict=True)],
+            "load_before": busy,
             "machine": f"{platform.machine()}, {os.cpu_count()} CPUs",
             "date": time.strftime("%Y-%m-%d"),
         }

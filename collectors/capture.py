@@ -127,6 +127,12 @@ class GraphLog:
         if known is not None and known.loops is None:
             self._graphs[key] = replace(known, loops=loops, scalar_loops=scalar)
 
+    def add_code(self, key: GraphKey, written_bytes: int) -> None:
+        """How much code the default is for `key`; the first count stands."""
+        known = self._graphs.get(key)
+        if known is not None and known.code_bytes is None:
+            self._graphs[key] = replace(known, code_bytes=written_bytes)
+
     def add_skip(self, key: GraphKey | None, reason: str) -> None:
         where = self._graphs[key].where if key in self._graphs else None
         self._skips.append(CudaGraphSkip(key, where, reason))

@@ -7,10 +7,41 @@ from typing import Final
 
 import torch
 
+from analyzer.core.report import WorkloadFacts
+from analyzer.core.settings import Mode
+from collectors.cpu_name import cpu_name
+from collectors.model_digest import model_digest
 from collectors.outputs import scalars, tensors
 from collectors.workload import Workload
 
 COMPILED_NOTE: Final = "the model came compiled: it was unwrapped, so that its graphs could be told apart"
+
+
+def workload_facts(workload: Workload, notes: tuple[str, ...] = ()) -> WorkloadFacts:
+    """What a report says of the workload; `notes` are what was found when it ran, after its own."""
+    return WorkloadFacts(
+        name=workload.name,
+        source=workload.source,
+        form=workload.form,
+        mode=workload.mode.value,
+        device=workload.device,
+        inputs=describe_inputs(workload),
+        parameters=parameter_count(workload),
+        notes=(*workload.notes, *_sets_notes(workload), *notes),
+        device_name=device_name(workload.device),
+        parameters_digest=model_digest(workload.model),
+    )
+
+
+def device_name(device: str) -> str | None:
+    """What the device calls itself, known before anything of it is measured; None where it does not say."""
+    match device:
+        case "cpu":
+            return cpu_name()
+        case "cuda":
+            return str(torch.cuda.get_device_name())
+        case _:
+            return None
 
 
 def describe_inputs(workload: Workload) -> tuple[str, ...]:
@@ -20,6 +51,14 @@ def describe_inputs(workload: Workload) -> tuple[str, ...]:
         found += [f"{str(t.dtype).removeprefix('torch.')}{list(t.shape)}" for _, t in tensors(value)]
         found += [repr(number) for _, number in scalars(value)]
     return tuple(found)
+
+
+def _sets_notes(workload: Workload) -> tuple[str, ...]:
+    if not workload.sets:
+        return ()
+    added = "; the gradients of all are added up before the optimizer steps" if workload.mode is Mode.TRAINING else ""
+    described = [", ".join(describe_inputs(workload.on(one))) for one in workload.every_set]
+    return (f"a step is one call for each of {len(described)} sets of inputs: {'; '.join(described)}{added}",)
 
 
 def parameter_count(workload: Workload) -> int | None:

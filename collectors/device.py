@@ -14,9 +14,10 @@ from analyzer.core.device import NEEDS_KERNELS, Device
 from analyzer.core.errors import UsageError
 from analyzer.core.timing import Crowd
 from collectors import device_cache
+from collectors.cpu_name import cpu_name
 from collectors.crowd import crowd_between, read_crowd
 from collectors.device_cache import Identity
-from collectors.device_cpu import cpu_name, measure_cpu
+from collectors.device_cpu import measure_cpu
 from collectors.device_cuda import measure_cuda
 from collectors.versions import versions
 
@@ -56,7 +57,12 @@ def crowd_note(crowd: Crowd) -> str:
 
 def is_cached(kind: str) -> bool:
     """Whether `measure_device` would answer without measuring. Raises what it raises."""
-    return device_cache.load(_identity(kind)) is not None
+    return known_device(kind) is not None
+
+
+def known_device(kind: str) -> Device | None:
+    """What `measure_device` would answer without measuring; None where it would measure. Raises what it raises."""
+    return device_cache.load(_identity(kind))
 
 
 def is_complete(device: Device, *, has_triton: bool = True) -> bool:

@@ -3,11 +3,8 @@
 from __future__ import annotations
 
 import os
-import platform
-import re
 import time
 from collections.abc import Callable
-from pathlib import Path
 from typing import Final
 
 import numpy as np
@@ -40,16 +37,6 @@ _OP_BATCHES: Final = 25
 
 _DTYPES: Final = (("float32", torch.float32), ("bfloat16", torch.bfloat16))
 _NO_COMPILER: Final = "no C++ compiler that builds here: the rate outside matrix products is unknown"
-_MODEL_NAME: Final = re.compile(r"^model name\s*:\s*(?P<name>.+?)\s*$", re.M)
-
-
-def cpu_name() -> str:
-    """The model of the processor; its architecture where the system does not tell the model."""
-    try:
-        found = _MODEL_NAME.search(Path("/proc/cpuinfo").read_text(errors="replace"))
-    except OSError:
-        found = None
-    return found["name"] if found else platform.processor() or platform.machine() or "cpu"
 
 
 def measure_cpu(name: str) -> Device:

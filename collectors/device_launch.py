@@ -170,7 +170,8 @@ def profile_calls(call: Callable[[], object], calls: int = _PROFILED_CALLS) -> P
         return None
     call()
     torch.cuda.synchronize()
-    with profile(activities=[ProfilerActivity.CUDA]) as recorded:
+    # One cycle, so nothing adds up; without `acc_events` torch 2.11 warns, to the user's stderr.
+    with profile(activities=[ProfilerActivity.CUDA], acc_events=True) as recorded:
         for _ in range(calls):
             call()
         torch.cuda.synchronize()
@@ -209,7 +210,7 @@ def _launch_gap_ns(add: Callable[[], object]) -> float | None:
     add()
     torch.cuda.synchronize()
     # As TF32 the products would be over too soon.
-    with tf32(False), profile(activities=[ProfilerActivity.CUDA]) as recorded:
+    with tf32(False), profile(activities=[ProfilerActivity.CUDA], acc_events=True) as recorded:
         start_ns = time.perf_counter_ns()
         for _ in range(_BLOCK_CALLS):
             torch.mm(left, right, out=result)

@@ -1,4 +1,7 @@
-"""The digest that names a Dynamo graph: the same in every process and under every configuration."""
+"""The digest that names a Dynamo graph: the same in every process and under every configuration.
+
+Imports torch alone, and no private part of it: its text goes into the sources that are made of plans.
+"""
 
 from __future__ import annotations
 
@@ -10,13 +13,14 @@ from typing import Any, Final
 import torch
 from torch.fx import GraphModule, Node
 
-from collectors.torch_compat import is_torch_op
-
 DIGEST_HEX_DIGITS: Final = 12
 """48 bits: among 10,000 graphs two share a digest with a chance of 2e-7."""
 
 _ADDRESS: Final = re.compile(r" at 0x[0-9a-fA-F]+")
 """Part of an object's default repr, and different in each process."""
+
+_TORCH_OP_TYPES: Final = (type(torch.ops.aten.add), type(torch.ops.aten.add.Tensor))
+"""Of the operators in torch's registry, with and without an overload: their text is their stable name."""
 
 _NUMBERED_DEVICE: Final = re.compile(r"(?:cuda|xpu|mps|hpu):\d+")
 
@@ -72,7 +76,7 @@ def _target_text(gm: GraphModule, node: Node) -> str:
     if isinstance(node.target, str):
         return node.target
     name = getattr(node.target, "__qualname__", None)
-    if name is None or is_torch_op(node.target):
+    if name is None or isinstance(node.target, _TORCH_OP_TYPES):
         return _ADDRESS.sub("", str(node.target))
     return f"{getattr(node.target, '__module__', '')}.{name}"
 

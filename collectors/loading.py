@@ -13,7 +13,8 @@ import torch
 from torch import nn
 
 from analyzer.core.errors import UsageError
-from analyzer.core.settings import Mode, WorkloadSpec
+from analyzer.core.settings import DimRange, Mode, WorkloadSpec
+from collectors.input_sets import given_sets, resized
 from collectors.model_file import close_matches, display_path
 from collectors.named_models import SCHEMES, build_named_model, named_scheme
 from collectors.user_errors import user_error
@@ -32,7 +33,8 @@ from collectors.workload import (
 )
 
 FORMS: Final = (
-    "get_model() with get_inputs(device) or get_inputs(), and with get_input_variants(device) if inputs change",
+    "get_model() with get_inputs(device) or get_inputs(), which may give several sets of inputs (a list of tuples or "
+    "of dicts, or a generator), and with get_input_variants(device) for what is compiled again",
     "class Model(nn.Module) with get_init_inputs() and get_inputs()",
     "module-level model and inputs (or example_inputs)",
     "--entry FUNCTION, a function returning (model, inputs) or an analyzer.Workload",
@@ -67,6 +69,7 @@ class _UserFile:
     module: ModuleType
     device: str
     mode: Mode
+    ranges: tuple[DimRange, ...] = ()
 
     def __contains__(self, name: str) -> bool:
         return hasattr(self.module, name)
@@ -109,7 +112,7 @@ def load_workload(spec: WorkloadSpec) -> Workload:
     with fixed_seeds():
         if named_scheme(spec.target) is not None:
             named = build_named_model(spec)
-            return Workload(
+            made = Workload(
                 model=prepare_model(named.model, device, spec.mode),
                 args=move(named.args, device),
                 kwargs=move(named.kwargs, device),
@@ -120,11 +123,29 @@ def load_workload(spec: WorkloadSpec) -> Workload:
                 device=device,
                 notes=named.notes + (training_notes(None, None) if spec.mode is Mode.TRAINING else ()),
             )
+            return _with_ranges(made, spec.ranges)
         _refuse_named_options(spec)
         path = Path(spec.target)
         with user_process(path):
-            file = _UserFile(path.resolve(), import_user_module(path), device, spec.mode)
+            file = _UserFile(path.resolve(), import_user_module(path), device, spec.mode, spec.ranges)
             return _from_entry(file, spec.entry) if spec.entry is not None else _assemble(file, _find_form(file))
+
+
+def _with_ranges(workload: Workload, ranges: Sequence[DimRange]) -> Workload:
+    """The workload on sets of inputs with sizes in the ranges of `ranges`, made of its first."""
+    if not ranges:
+        return workload
+    if workload.sets:
+        raise _has_sets(workload.source, len(workload.sets) + 1)
+    first, *others = resized(workload.args, workload.kwargs, ranges)
+    return replace(workload, args=first[0], kwargs=first[1], sets=tuple(InputSet(*one) for one in others))
+
+
+def _has_sets(source: str, count: int) -> UsageError:
+    return UsageError(
+        f"{source} brings {count} sets of inputs of its own",
+        hint="leave out --shape, or return one set from get_inputs()",
+    )
 
 
 def _find_form(file: _UserFile) -> _Built:
@@ -184,7 +205,7 @@ def _adopt(file: _UserFile, workload: Workload, form: str) -> Workload:
     training = file.mode is Mode.TRAINING
     if training and workload.optimizer is not None:
         require_plain_step(workload.optimizer)
-    return replace(
+    adopted = replace(
         workload,
         model=prepare_model(workload.model, file.device, file.mode),
         args=move(workload.args, file.device),
@@ -197,20 +218,31 @@ def _adopt(file: _UserFile, workload: Workload, form: str) -> Workload:
         loss=workload.loss if training else None,
         optimizer=workload.optimizer if training else None,
         notes=training_notes(workload.loss, workload.optimizer) if training else (),
-        variants=tuple(
-            replace(inputs, args=move(inputs.args, file.device), kwargs=move(inputs.kwargs, file.device))
-            for inputs in workload.variants
-        ),
+        variants=_moved(workload.variants, file.device),
+        sets=_moved(workload.sets, file.device),
     )
+    return _with_ranges(adopted, file.ranges)
+
+
+def _moved(sets: Sequence[InputSet], device: str) -> tuple[InputSet, ...]:
+    return tuple(replace(one, args=move(one.args, device), kwargs=move(one.kwargs, device)) for one in sets)
 
 
 def _assemble(file: _UserFile, built: _Built) -> Workload:
     shown = display_path(file.path)
     require_callable(built.model, f"the model of {shown} ({built.form})")
-    args, kwargs = split_inputs(built.inputs, f"the inputs of {shown} ({built.form})")
+    given = file.call(given_sets, built.inputs, what="get_inputs()")
+    inputs = [built.inputs] if given is None else given.sets
+    if not inputs:
+        raise UsageError(f"get_inputs() in {shown} yields nothing", hint="yield one set of inputs after another")
+    split = [split_inputs(one, f"the inputs of {shown} ({built.form})") for one in inputs]
     model = file.call(prepare_model, built.model, file.device, file.mode, what=f"model.to({file.device!r})")
     if not built.is_placed:
-        args, kwargs = move(args, file.device), move(kwargs, file.device)
+        split = [move(one, file.device) for one in split]
+    if file.ranges and len(split) > 1:
+        raise _has_sets(shown, len(split))
+    split = list(resized(*split[0], file.ranges)) if file.ranges else split
+    (args, kwargs), *others = split
     training = file.mode is Mode.TRAINING
     given_loss = _given_loss(file) if training and "get_loss" in file else None
     loss = _bound_loss(given_loss, args, kwargs) if given_loss is not None else None
@@ -226,9 +258,14 @@ def _assemble(file: _UserFile, built: _Built) -> Workload:
         device=file.device,
         loss=loss,
         optimizer=optimizer,
-        notes=training_notes(loss, optimizer) if training else (),
+        notes=(*(given.notes if given is not None else ()), *(training_notes(loss, optimizer) if training else ())),
         variants=_variants(file, given_loss) if _VARIANTS in file and built.form in _FILE_FORMS else (),
+        sets=tuple(_input_set(given_loss, *one) for one in others),
     )
+
+
+def _input_set(loss: Callable[..., Any] | None, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> InputSet:
+    return InputSet(args, kwargs, _bound_loss(loss, args, kwargs) if loss is not None else None)
 
 
 def _variants(file: _UserFile, loss: Callable[..., Any] | None) -> tuple[InputSet, ...]:
@@ -243,7 +280,7 @@ def _variants(file: _UserFile, loss: Callable[..., Any] | None) -> tuple[InputSe
         args, kwargs = split_inputs(inputs, f"the inputs number {number} of {shown}")
         if not is_placed:
             args, kwargs = move(args, file.device), move(kwargs, file.device)
-        found.append(InputSet(args, kwargs, _bound_loss(loss, args, kwargs) if loss is not None else None))
+        found.append(_input_set(loss, args, kwargs))
     return tuple(found)
 
 

@@ -76,7 +76,8 @@ def _look_at_start(stepper: Stepper, denormals: DenormalCount) -> None:
     if isinstance(work.model, torch.nn.Module):
         for name, parameter in work.model.named_parameters():
             denormals.look(parameter, f"parameter {name}", None)
-    for tensor in tensors_in([*work.args, *work.kwargs.values()]):
+    inputs = [value for one in work.every_set for value in (*one.args, *one.kwargs.values())]
+    for tensor in tensors_in(inputs):
         denormals.look(tensor, "input", None)
 
 

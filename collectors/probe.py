@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from enum import Enum
 from typing import Any
@@ -19,6 +19,7 @@ class ProbeMode(Enum):
     OFF = "off"
     CLOCK = "clock"
     RANGE = "range"
+    SIZES = "sizes"
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,6 +45,25 @@ class StepCalls:
     host_ns: int
 
 
+Size = tuple[int, ...] | int
+"""Of a tensor; a whole number stands for itself, since it may be one."""
+
+SizedCall = tuple[GraphKey, tuple[Size, ...]]
+
+
+def sizes_of(args: Sequence[Any]) -> tuple[Size, ...]:
+    """The size of each tensor and whole number among the arguments of a graph, those in a boxed list included."""
+    found: list[Size] = []
+    for value in args:
+        if isinstance(value, list | tuple):
+            found += sizes_of(value)
+        elif isinstance(value, torch.Tensor):
+            found.append(() if value.is_nested else tuple(value.shape))
+        elif isinstance(value, int) and not isinstance(value, bool):
+            found.append(value)
+    return tuple(found)
+
+
 class Probe:
     """Shared by every graph of one compilation; its mode is switched between passes, never inside a step."""
 
@@ -54,6 +74,7 @@ class Probe:
         self._marks: list[tuple[GraphKey, Any, Any, int, int]] = []
         self._pool: list[Any] = []
         self._used = 0
+        self._sized: list[SizedCall] = []
         self._step_event: Any = None
         self._step_host_ns = 0
 
@@ -71,6 +92,10 @@ class Probe:
             if self.mode is ProbeMode.RANGE:
                 with torch.profiler.record_function(f"{RANGE_PREFIX}{key}"):
                     return call(*args)
+            if self.mode is ProbeMode.SIZES:
+                # Before the call: it may empty the list it is given.
+                self._sized.append((key, sizes_of(args)))
+                return self._named(key, call, args)
             return self._clocked(key, call, args)
 
         # AOTAutograd passes a list that the graph may empty to callables so marked.
@@ -114,6 +139,16 @@ class Probe:
         self.mode = ProbeMode.CLOCK
         try:
             yield
+        finally:
+            self.mode = ProbeMode.OFF
+
+    @contextlib.contextmanager
+    def sizing(self) -> Iterator[list[SizedCall]]:
+        """Note the sizes of what every graph is given while the block runs: in the list, in order of the calls."""
+        self._sized = []
+        self.mode = ProbeMode.SIZES
+        try:
+            yield self._sized
         finally:
             self.mode = ProbeMode.OFF
 

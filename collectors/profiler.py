@@ -51,7 +51,8 @@ def _recording(stepper: Stepper) -> profile:
     activities = [ProfilerActivity.CPU]
     if stepper.workload.device == "cuda":
         activities.append(ProfilerActivity.CUDA)
-    return profile(activities=activities, record_shapes=True, with_stack=False)
+    # There is one cycle; without `acc_events` torch 2.11 warns that the events of earlier ones are dropped.
+    return profile(activities=activities, record_shapes=True, with_stack=False, acc_events=True)
 
 
 def _recorded_step(stepper: Stepper, number: int) -> int:

@@ -27,14 +27,31 @@ _NARROW: Final = (torch.float32, torch.float16, torch.bfloat16)
 
 
 def step_results(stepper: Stepper) -> Results:
-    """Outputs, loss and gradients of one step, copied."""
-    output, loss = stepper.run()
-    results = detached(output)
-    if isinstance(loss, torch.Tensor):
-        results += (("loss", loss.detach().clone()),)
+    """Outputs, loss and gradients of one step, copied; of several sets of inputs `set 1 output`, `set 1 loss`, …"""
+    results: Results = ()
+    for number, (output, loss) in enumerate(stepper.passes(), start=1):
+        which = f"set {number} " if stepper.workload.sets else ""
+        results += tuple((f"{which}{path}", tensor) for path, tensor in detached(output))
+        if isinstance(loss, torch.Tensor):
+            results += ((f"{which}loss", loss.detach().clone()),)
     results += stepper.gradients()
     stepper.wait()
     return results
+
+
+def first_results(stepper: Stepper, seed: int | None = None) -> Results:
+    """Of one step from the state as it was found, its random numbers begun at `seed` where one is given."""
+    stepper.state.restore()
+    if seed is not None:
+        stepper.state.reseed(seed)
+    return step_results(stepper)
+
+
+def steady_results(stepper: Stepper) -> Results:
+    """Of a step in steady state, from the same start: a CUDA graph is wrong, if at all, when it is replayed."""
+    stepper.state.restore()
+    stepper.prepare()
+    return step_results(stepper)
 
 
 def reference_results(workload: Workload, state: State) -> tuple[AccuracyReference, Results | None]:
@@ -66,8 +83,11 @@ def _run_in(workload: Workload, state: State, dtype: torch.dtype) -> Results:
     if isinstance(wide, torch.nn.Module):
         wide = wide.to(dtype)
     args, kwargs = _widened((workload.args, dict(workload.kwargs)), dtype)
+    sets = tuple(
+        replace(one, args=_widened(one.args, dtype), kwargs=_widened(dict(one.kwargs), dtype)) for one in workload.sets
+    )
     # The optimizer belongs to the original's parameters; gradients are compared, not the weights after its step.
-    copied = replace(workload, model=wide, args=args, kwargs=kwargs, optimizer=None)
+    copied = replace(workload, model=wide, args=args, kwargs=kwargs, optimizer=None, sets=sets)
     with _default_dtype(dtype), _Widen(dtype):
         return step_results(Stepper(copied, wide, state))
 

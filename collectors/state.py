@@ -17,6 +17,7 @@ import torch
 from torch.nn.modules.lazy import LazyModuleMixin
 from torch.nn.parameter import is_lazy
 
+from collectors.outputs import tensors
 from collectors.tensor_parts import parts
 from collectors.workload import Workload
 
@@ -41,7 +42,8 @@ class State:
     def __init__(self, workload: Workload) -> None:
         self._workload = workload
         self._model = _Snapshot((*_held_by(workload.model), *_held_by(workload.step)))
-        self._inputs = _Snapshot((*workload.args, *workload.kwargs.values()))
+        sets = workload.every_set
+        self._inputs = _Snapshot(value for one in sets for value in (*one.args, *one.kwargs.values()))
         self._optimizer = copy.deepcopy(workload.optimizer.state_dict()) if workload.optimizer else None
         self._random = torch.get_rng_state()
         self._cuda_random = torch.cuda.get_rng_state() if workload.device == "cuda" else None
@@ -80,6 +82,15 @@ class State:
         """The types of the tensors that cannot be read, each once: whether a step changes those is not known."""
         return tuple(dict.fromkeys((*self._model.unread, *self._inputs.unread)))
 
+    @property
+    def kept_bytes(self) -> int:
+        """What the copies take of a GPU's memory, beside the model's own tensors."""
+        return self._model.kept_bytes + self._inputs.kept_bytes + _gpu_bytes(tensors(self._optimizer))
+
+    def sizes(self) -> Sizes:
+        """The size of every tensor that the model keeps now, each by the container and the name that hold it."""
+        return _Survey((*_held_by(self._workload.model), *_held_by(self._workload.step))).sizes()
+
     def changed_inputs(self) -> bool:
         """Whether any input now differs from when this was made."""
         return self._inputs.differs()
@@ -87,6 +98,17 @@ class State:
     def changed_model(self) -> bool:
         """Whether any parameter, buffer, attribute or tensor of the model now differs."""
         return self._model.differs()
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Sizes:
+    """The sizes of the tensors that a model keeps, each by the container and the name that hold it.
+
+    `_alive` are those containers: while they live, none made later has the identity of one of them.
+    """
+
+    of: dict[tuple[int, object], tuple[int, ...]]
+    _alive: tuple[object, ...]
 
 
 class _Snapshot:
@@ -101,6 +123,10 @@ class _Snapshot:
         """The types of the tensors whose values cannot be read: what a step does to them is not seen."""
         for root in roots:
             self._walk(root, 0)
+
+    @property
+    def kept_bytes(self) -> int:
+        return _gpu_bytes(("", value) for _, value in self._tensors)
 
     def restore(self) -> None:
         for kept in self._containers:
@@ -164,16 +190,38 @@ class _Snapshot:
             self._walk(child, depth + 1)
 
 
+class _Survey(_Snapshot):
+    """The same walk, for sizes alone: no tensor is copied."""
+
+    def _keep(self, tensor: torch.Tensor) -> None:
+        pass
+
+    def sizes(self) -> Sizes:
+        found = {
+            (id(kept.container), name): tuple(value.shape)
+            for kept in self._containers
+            for name, value in kept.named()
+            if isinstance(value, torch.Tensor) and not value.is_nested and not is_lazy(value)
+        }
+        return Sizes(found, tuple(kept.container for kept in self._containers))
+
+
 class _Kept:
     """One container and what it held. `without` are keys of a dict that are none of ours."""
 
     def __init__(self, container: Any, without: frozenset[str]) -> None:
-        self._container = container
+        self.container = container
         self._without = without
         self._items = self._now()
 
     def children(self) -> Iterator[object]:
         yield from self._items.values() if isinstance(self._items, dict) else self._items
+
+    def named(self) -> Iterable[tuple[object, object]]:
+        """What it held, by name or by place; nothing of a set, which has neither."""
+        if isinstance(self._items, dict):
+            return self._items.items()
+        return () if isinstance(self._items, set) else enumerate(self._items)
 
     def differs(self) -> bool:
         now = self._now()
@@ -184,23 +232,27 @@ class _Kept:
     def put_back(self) -> None:
         if not self.differs():
             return
-        if isinstance(self._container, dict):
+        if isinstance(self.container, dict):
             for name in self._now():
-                del self._container[name]
-            self._container.update(self._items)
+                del self.container[name]
+            self.container.update(self._items)
         else:
-            self._container.clear()
-            (self._container.update if isinstance(self._container, set) else self._container.extend)(self._items)
+            self.container.clear()
+            (self.container.update if isinstance(self.container, set) else self.container.extend)(self._items)
 
     def _now(self) -> Any:
-        if isinstance(self._container, dict):
-            return {name: value for name, value in self._container.items() if name not in self._without}
-        return copy.copy(self._container)
+        if isinstance(self.container, dict):
+            return {name: value for name, value in self.container.items() if name not in self._without}
+        return copy.copy(self.container)
 
 
 def _are_same(left: Iterable[object], right: Iterable[object]) -> bool:
     pairs = list(left), list(right)
     return len(pairs[0]) == len(pairs[1]) and all(_is_same(a, b) for a, b in zip(*pairs, strict=True))
+
+
+def _gpu_bytes(named: Iterable[tuple[str, torch.Tensor]]) -> int:
+    return sum(tensor.numel() * tensor.element_size() for _, tensor in named if tensor.is_cuda)
 
 
 def _is_same(left: object, right: object) -> bool:

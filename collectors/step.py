@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import time
+from collections import deque
 from collections.abc import Callable, Iterator
 from types import TracebackType
 from typing import Any, Final
@@ -29,15 +30,48 @@ class Stepper:
     def run(self) -> Any:
         """One step. In training: forward, loss, backward, and the optimizer's step where there is one.
 
-        Returns (output, loss): loss is None in inference. Gradients are left for `gradients`.
+        Returns (output, loss): loss is None in inference. Gradients are left for `gradients`. Of several sets of
+        inputs (`passes`) the last one's; what the others returned is dropped, as a user's loop drops it.
         """
-        work = self.workload
-        if work.mode is Mode.INFERENCE:
+        if not self.workload.sets:
+            return self._whole()
+        return deque(self.passes(), maxlen=1)[0]
+
+    def passes(self) -> Iterator[tuple[Any, Any]]:
+        """One step, set of inputs by set. What one gives holds until the next is asked for: CUDA graphs reuse it."""
+        if not self.workload.sets:
+            yield self._whole()
+            return
+        is_training = self.workload.mode is Mode.TRAINING
+        if is_training:
+            self._forget()
+        for number, inputs in enumerate(self.workload.every_set):
+            if number:
+                torch_compat.mark_step_begin()
+            yield Stepper(self.workload.on(inputs), self.model, self.state)._pass()
+        if is_training and self.workload.optimizer is not None:
+            self._update()
+
+    def alone(self, number: int) -> Stepper:
+        """The step of one set of inputs, counted from 0; its optimizer's step is its own."""
+        return Stepper(self.workload.on(self.workload.every_set[number]), self.model, self.state)
+
+    def _whole(self) -> tuple[Any, Any]:
+        is_training = self.workload.mode is Mode.TRAINING
+        if is_training:
+            self._forget()
+        output, loss = self._pass()
+        if is_training and self.workload.optimizer is not None and _has_gradient(loss):
+            self._update()
+        return output, loss
+
+    def _pass(self) -> tuple[Any, Any]:
+        """Forward, and in training loss and backward, for this workload's first inputs."""
+        if self.workload.mode is Mode.INFERENCE:
             with self.gradients_as_in_a_step():
                 return self._forward(), None
-        self._forget()
         output = self._forward()
-        loss = self._given_loss(output) if work.loss is not None else float_sum(output)
+        loss = self._given_loss(output) if self.workload.loss is not None else float_sum(output)
         if isinstance(loss, torch.Tensor) and loss.requires_grad:
             self._learn(loss)
         return output, loss
@@ -91,6 +125,8 @@ class Stepper:
 
     def _learn(self, loss: torch.Tensor) -> None:
         loss.backward()  # type: ignore[no-untyped-call]
+
+    def _update(self) -> None:
         if self.workload.optimizer is not None:
             self.workload.optimizer.step()
 
@@ -109,7 +145,10 @@ class Stepper:
 
 _OF_THE_USER: Final = frozenset(
     function.__code__
-    for function in (Stepper._forward, Stepper._given_loss, Stepper._learn, Stepper._forget, Stepper.wait)
+    for function in (
+        *(Stepper._forward, Stepper._given_loss, Stepper._learn),
+        *(Stepper._update, Stepper._forget, Stepper.wait),
+    )
 )
 """Where a step leaves our code for the user's; `wait` hears what the device says of it."""
 
@@ -121,6 +160,10 @@ def is_in_users_step(trace: TracebackType | None) -> bool:
             return True
         trace = trace.tb_next
     return False
+
+
+def _has_gradient(loss: Any) -> bool:
+    return isinstance(loss, torch.Tensor) and loss.requires_grad
 
 
 def _copied(path: str, grad: torch.Tensor) -> Iterator[tuple[str, torch.Tensor]]:

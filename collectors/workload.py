@@ -15,6 +15,7 @@ from torch import nn
 
 from analyzer.core.errors import UsageError
 from analyzer.core.settings import Mode
+from collectors.input_sets import given_sets
 
 SEED: Final = 0
 
@@ -41,8 +42,12 @@ class Workload:
 
     `model` is an `nn.Module` or any callable, called as `model(*args, **kwargs)`, or by the user's own
     `step(model, *args, **kwargs) -> output`. `loss(output)` gives a scalar; None is the sum of the float outputs.
-    `loss` and `optimizer` are None in inference. `form` says which of the forms the user chose. `variants` are inputs
-    of later calls, for what only a change of inputs shows; every figure is for `args` and `kwargs`.
+    `loss` and `optimizer` are None in inference. `form` says which of the forms the user chose.
+
+    `sets` are further sets of inputs of the same step, for inputs whose sizes change: a step is then one call for
+    `args` and `kwargs` and one for each of these, in order, all of one weight; in training the gradients of all are
+    added up before the optimizer's one step. `variants` are inputs of later calls, for what only a change of inputs
+    shows: no figure is for them.
     """
 
     model: Callable[..., Any]
@@ -58,10 +63,17 @@ class Workload:
     optimizer: torch.optim.Optimizer | None = None
     notes: tuple[str, ...] = field(default=())
     variants: tuple[InputSet, ...] = field(default=())
+    sets: tuple[InputSet, ...] = field(default=())
+
+    @property
+    def every_set(self) -> tuple[InputSet, ...]:
+        """The inputs of each call of a step."""
+        return (InputSet(self.args, self.kwargs, self.loss), *self.sets)
 
     def on(self, inputs: InputSet) -> Workload:
         """This workload on other inputs."""
-        return replace(self, args=inputs.args, kwargs=inputs.kwargs, loss=inputs.loss or self.loss, variants=())
+        loss = inputs.loss or self.loss
+        return replace(self, args=inputs.args, kwargs=inputs.kwargs, loss=loss, variants=(), sets=())
 
     @classmethod
     def of(
@@ -80,9 +92,14 @@ class Workload:
         The model and the inputs are moved to the device, and the model is set to `eval()` or `train()`, in place
         as torch does it. Raises UsageError when the model cannot be called, the inputs are none of the three
         forms, or the device is not there.
+        Several sets of inputs, a list of tuples or of dicts or a generator, are one step.
         """
         require_callable(model, "the model")
-        args, kwargs = split_inputs(inputs, "the inputs")
+        given = given_sets(inputs)
+        if given is not None and not given.sets:
+            raise UsageError("the inputs yield nothing", hint=INPUT_FORMS)
+        first, *others = given.sets if given is not None else (inputs,)
+        args, kwargs = split_inputs(first, "the inputs")
         target = resolve_device(device or _device_of(model, args, kwargs))
         chosen = _parse_mode(mode)
         training = chosen is Mode.TRAINING
@@ -101,7 +118,8 @@ class Workload:
             step=step,
             loss=loss if training else None,
             optimizer=optimizer if training else None,
-            notes=training_notes(loss, optimizer) if training else (),
+            notes=(*(given.notes if given else ()), *(training_notes(loss, optimizer) if training else ())),
+            sets=tuple(InputSet(*move(split_inputs(one, "the inputs"), target)) for one in others),
         )
 
 

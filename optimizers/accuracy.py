@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass, replace
 from typing import Final
 
@@ -36,6 +37,11 @@ ACCUSED: Final = 10.0
 """Times what is allowed. The first batch norm of MobileNetV2, trained on a batch of 4, is 3.1 times as far off as
 eager, and right."""
 
+AS_GOOD: Final = 1.5
+"""Times the error of torch's own default: a candidate within it is as good as what it is held against, however far off
+eager both are. MobileNetV2's first weight gradient came out 3.06 times as far off as eager's, by the same kernels in
+the default and in the plan, which was dropped for it. A half, as for the luck of few elements."""
+
 NOISE: Final = 10.0
 """Times the size of the true values: eager's, computed in a narrower type, are then rounding alone; and times eager's
 size, which the noise of another order of additions stays within."""
@@ -47,10 +53,28 @@ USELESS: Final = 0.9
 """A result of zeros is off by exactly 1: an allowance near that would let anything through."""
 
 
+ROUNDING: Final = {"tf32": 2.0**-11, "bf16": 2.0**-8, "int8": 2.0**-7, "fp8": 2.0**-4}
+"""Half the distance of two neighbours, relative to them: what bringing a number to the narrower type costs at most
+(`torch.finfo(...).eps / 2`; TF32 keeps 10 bits of mantissa, int8 127 steps to the largest of a row)."""
+
+CHANGED_UNITS: Final = 16.0
+"""Units of such rounding that an allowed change may cost: one unit at each of 256 operations in a row adds up as its
+root. The user's own dtype says nothing of what a narrower one costs, so eager's error is no measure there."""
+
+CHANGED_LIMIT: Final = 0.10
+"""Beyond a tenth no change is passed as right, whatever its type."""
+
+
+def allowed_for(changes: Iterable[str]) -> float:
+    """How far off the worst tensor may be under these changes of meaning; 0 where they change the rounding alone."""
+    return min(CHANGED_LIMIT, CHANGED_UNITS * max((ROUNDING.get(change, 0.0) for change in changes), default=0.0))
+
+
 @dataclass(frozen=True, slots=True)
 class Judge:
     """What results are judged by. `reference` is None where no wider run was possible: eager itself takes its place.
-    `is_random`: two eager runs with different seeds differ, so equality cannot be asked for.
+    `is_random`: two eager runs with different seeds differ, so equality cannot be asked for. `default_errors` are those
+    of torch's own default, tensor by tensor; None where it is no measure, and empty where it was not run.
     """
 
     kind: AccuracyReference
@@ -58,20 +82,43 @@ class Judge:
     eager: Results
     other_eager: Results | None = None
     is_random: bool = False
+    default_errors: tuple[float | None, ...] = ()
 
-    def judge(self, results: Results) -> Accuracy:
-        """Compare one step's results with eager's and the reference's."""
+    def beside(self, default: Results) -> Judge:
+        """The same judge, who finds nothing wrong that is as good as these results of torch's own default.
+
+        Where those are wrong beyond doubt themselves, they are no measure of anything.
+        """
+        if self.is_random or _mismatch(self.eager, default) is not None:
+            return self
+        alone = replace(self, default_errors=())
+        judged = [accused(alone._judge_one(index, path, tensor)) for index, (path, tensor) in enumerate(default)]
+        errors = tuple(one.error if one is not None and one.is_right and one.detail is None else None for one in judged)
+        return replace(self, default_errors=errors)
+
+    @property
+    def kept_bytes(self) -> int:
+        """What its results take of a GPU's memory."""
+        kept = (self.reference, self.eager, self.other_eager)
+        held = [tensor for results in kept for _, tensor in results or () if tensor.is_cuda]
+        return sum(tensor.numel() * tensor.element_size() for tensor in held)
+
+    def judge(self, results: Results, changes: Collection[str] = ()) -> Accuracy:
+        """Compare one step's results with eager's and the reference's.
+
+        Under `changes` of meaning that the user allowed a tensor may be `allowed_for` them off as well.
+        """
         shape = _mismatch(self.eager, results)
         if shape is not None:
             return self._wrong(shape)
-        verdicts = [self._judge_one(index, path, tensor) for index, (path, tensor) in enumerate(results)]
+        verdicts = [self._judge_one(index, path, tensor, changes) for index, (path, tensor) in enumerate(results)]
         wrong = [v for v in verdicts if not v.is_right]
         ranked = wrong or verdicts
         if not ranked:
             return Accuracy(self.kind, 0.0, 0.0, 0.0, is_right=True, is_random=self.is_random, detail="no tensors")
         return max(ranked, key=lambda verdict: verdict.error)
 
-    def _judge_one(self, index: int, path: str, tensor: torch.Tensor) -> Accuracy:
+    def _judge_one(self, index: int, path: str, tensor: torch.Tensor, changes: Collection[str] = ()) -> Accuracy:
         eager = self.eager[index][1]
         if tensor.is_meta:  # it has no values, or none that can be read: the session's notes say so
             return Accuracy(AccuracyReference.EAGER, 0.0, 0.0, 0.0, is_right=True, worst=path, detail="not compared")
@@ -88,7 +135,8 @@ class Judge:
         kind = AccuracyReference.EAGER if truth is eager else self.kind
         error = relative_error(tensor, truth)
         eager_error = relative_error(spread, truth)
-        allowed = max(_factor(tensor) * eager_error, _floor(tensor))
+        own = max(_factor(tensor) * eager_error, _floor(tensor), AS_GOOD * self._default_error(index))
+        allowed = max(own, allowed_for(changes))
         if not self.is_random:
             allowed = min(allowed, USELESS)
         return Accuracy(
@@ -100,6 +148,10 @@ class Judge:
             is_random=self.is_random,
             worst=path,
         )
+
+    def _default_error(self, index: int) -> float:
+        """0 where the default allows nothing."""
+        return (self.default_errors[index] if self.default_errors else None) or 0.0
 
     def _is_as_noisy(self, index: int, eager: torch.Tensor, tensor: torch.Tensor) -> bool:
         """Whether eager's values are nothing but rounding (the gradient of a bias before a batch norm is 0), small
@@ -135,6 +187,17 @@ class Judge:
         return Accuracy(
             self.kind, float("inf"), 0.0, 0.0, is_right=False, is_random=self.is_random, worst=path, detail=detail
         )
+
+
+def judge_of(runs: tuple[Results, Results, Results], kind: AccuracyReference, wide: Results | None) -> Judge:
+    """The judge of two eager runs with one seed and one with another, and of a wider run of this kind where there is
+    one. A wider run that returns other tensors is none.
+    """
+    eager, again, other = runs
+    is_random = not are_equal(eager, other) and are_equal(eager, again)
+    if wide is not None and [path for path, _ in wide] != [path for path, _ in eager]:
+        wide = None
+    return Judge(kind, wide, eager, other if is_random else None, is_random)
 
 
 def accused(accuracy: Accuracy | None) -> Accuracy | None:

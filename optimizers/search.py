@@ -1,17 +1,26 @@
-"""The search for a plan: graph by graph, then all graphs together, each step measured.
+"""The search for a plan: graph by graph, then all graphs together, each step measured and within a time.
 
-Takes a `measure` function and imports no collector, so that it is tested on costs that are known.
+Takes a lab to measure in and imports no collector, so that it is tested on costs that are known.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import Final, Protocol
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Final
 
-from analyzer.core.quantities import share
-from analyzer.core.trial import Change, Trial, TrialOutcome
-from analyzer.derive.compare import compare
+from analyzer.core.quantities import clock, share
+from analyzer.core.samples import Interval
+from analyzer.core.settings import Objective
+from analyzer.core.trial import Trial, TrialOutcome
+from analyzer.derive.compare import MIN_CHANGE
+from optimizers.contenders import Contenders
+from optimizers.goal import NS_PER_S, Goal, goal_notes
+from optimizers.joint import TIE, Wins, best_whole, joint_trials
+from optimizers.pace import Pace, Proposal, fitting
+from optimizers.rounds import ROUNDS, split_of
+from optimizers.trials import CandidateTrial, Choices, Found, JointTrial, Lab, Target, compared
+from optimizers.worth import why_not
 
 MAX_GRAPHS: Final = 12
 """Graphs tried one by one, the costliest first; the rest follow the plan's most common choice."""
@@ -19,65 +28,23 @@ MAX_GRAPHS: Final = 12
 MIN_SHARE: Final = 0.005
 """A graph under half a per cent of the step cannot repay a trial: no candidate removes more than all of it."""
 
-NEAR_FLOOR: Final = 0.10
-"""A trial that leaves less than a tenth of the step between it and the step without any starved time leaves no room
-for a candidate that only saves the host's time."""
+MAX_REFINED: Final = 3
+"""Times that further samples are taken of one trial: each time as many as the first, so that its interval halves."""
 
-Choices = Mapping[str, str]
+AT_ONCE: Final = 2
+"""Candidates that are compiled before any of them is measured. Five of GPTlite took 100 s on an H200, in which a search
+of 115 s had no trial; more than one, because each build costs a warm-up of its own."""
 
-
-class Lab(Protocol):
-    """Where trials are made."""
-
-    def prepare(self, wanted: Mapping[str, Sequence[str]]) -> None:
-        """Compile these candidates for these graphs (by digest), beside the default for all."""
-
-    def measure(self, choices: Choices) -> Trial:
-        """One step with these candidates by digest and the default for all other graphs. Raises nothing of theirs."""
-
-    def tried(self, trial: CandidateTrial | JointTrial, done: int, total: int) -> None:
-        """A trial has ended; `total` is how many there may be."""
+NO_TIME: Final = "the search's time was over"
 
 
 @dataclass(frozen=True, slots=True)
-class Target:
-    """One digest: what it costs a step, forward and backward together, and what it was predicted to cost under each
-    candidate (None: no prediction). `starved_share` is the share of the step in which the host kept this
-    graph's device waiting, None where that is not known.
-    """
+class Aims:
+    """`start_s` is what the first compilation costs beside compiling: the model in a fresh process."""
 
-    digest: str
-    elapsed_ns: int
-    share: float
-    predicted_ns: Mapping[str, int | None]
-    starved_share: float | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class CandidateTrial:
-    digest: str
-    candidate: str
-    predicted_ns: int | None
-    trial: Trial
-
-
-@dataclass(frozen=True, slots=True)
-class JointTrial:
-    """A choice for every graph at once. `name` says where it came from."""
-
-    name: str
-    choices: Choices
-    trial: Trial
-
-
-@dataclass(frozen=True, slots=True)
-class Found:
-    """`best` are the choices to go on with; empty means the default for every graph."""
-
-    trials: tuple[CandidateTrial, ...]
-    joint: tuple[JointTrial, ...]
-    best: Choices
-    untried: tuple[str, ...]
+    objective: Objective = Objective.LATENCY
+    memory_limit_bytes: int | None = None
+    start_s: float = 0.0
 
 
 def worth_trying(targets: Sequence[Target]) -> tuple[Target, ...]:
@@ -86,115 +53,246 @@ def worth_trying(targets: Sequence[Target]) -> tuple[Target, ...]:
     return tuple(target for target in ranked[:MAX_GRAPHS] if target.share >= MIN_SHARE)
 
 
-def search(targets: Sequence[Target], stages: Sequence[Sequence[str]], lab: Lab) -> Found:
-    """Try each candidate for each graph alone, then the best of each together and each candidate everywhere.
+def search(targets: Sequence[Target], all_of: Contenders, lab: Lab, aims: Aims) -> Found:
+    """Try candidates for each graph alone, round by round, then the best of each together and each everywhere.
 
-    Candidates of a later stage are dearer to compile, and only save the host's time: they are left untried, with the
-    reason, for a graph whose best trial so far is near the step without any starved time. Nothing is chosen that is
-    not faster than the default beyond noise, and the joint choice is the fastest of those measured as a whole: a win
-    alone need not be one together.
+    What cannot repay its trial, or has no time left, is left UNTRIED with the reason. Nothing is chosen that is not
+    better than the default beyond noise at what is aimed at, and the choice is the best of the wholes that were
+    measured: a win alone need not be one together.
     """
-    tried = worth_trying(targets)
-    total = len(tried) * sum(len(stage) for stage in stages)
-    trials: list[CandidateTrial] = []
-    wanted: dict[str, list[str]] = {target.digest: [] for target in tried}
-    for number, stage in enumerate(stages):
-        skipped = {t.digest: reason for t in tried if number and (reason := _no_room(t, trials))}
-        if len(skipped) < len(tried):
-            for target in tried:
-                wanted[target.digest] += [] if target.digest in skipped else stage
-            lab.prepare(wanted)
-        for target in tried:
-            for candidate in stage:
-                reason = skipped.get(target.digest)
-                untried = Trial(outcome=TrialOutcome.UNTRIED, reason=reason)
-                trial = untried if reason else lab.measure({target.digest: candidate})
-                trials.append(CandidateTrial(target.digest, candidate, target.predicted_ns.get(candidate), trial))
-                lab.tried(trials[-1], len(trials), total)
-    best = {digest: candidate for target in tried for digest, candidate in _best_of(target.digest, trials)}
-    others = [candidate for stage in stages for candidate in stage]
-    joint = _joint_trials(best, tried, others, trials, lab)
-    return Found(
-        trials=tuple(trials),
-        joint=joint,
-        best=_fastest(joint, trials, best),
-        untried=tuple(target.digest for target in targets if target not in tried),
-    )
+    return _Search(worth_trying(targets), all_of, lab, aims).run(targets)
 
 
-def _no_room(target: Target, trials: Sequence[CandidateTrial]) -> str | None:
-    """Why nothing that saves the host's time is worth compiling for this graph any more, None where it may be."""
-    if target.starved_share is None:
-        return None
-    steps = [1 / speedup(t.trial) for t in trials if t.digest == target.digest and is_faster(t.trial)]
-    left = min(steps, default=1.0) - (1 - target.starved_share)
-    if left >= NEAR_FLOOR:
-        return None
-    return f"it can only save the host's time, of which {share(max(left, 0.0))} of a step is left"
+class _Search:
+    """One search in progress."""
+
+    def __init__(self, targets: tuple[Target, ...], all_of: Contenders, lab: Lab, aims: Aims) -> None:
+        self._targets = targets
+        self._all = all_of
+        self._lab = lab
+        self._pace = Pace(start_s=aims.start_s)
+        compile_s = {t.digest: t.compile_s for t in targets if t.compile_s is not None}
+        self._goal = Goal(aims.objective, aims.memory_limit_bytes, None, compile_s)
+        self._trials: dict[tuple[str, str], CandidateTrial] = {}
+        self._built: list[Proposal] = []
+        self._refined: dict[tuple[str, str], int] = {}
+        self._no_time: list[Proposal] = []
+        self._joint = 0
+
+    def run(self, targets: Sequence[Target]) -> Found:
+        for number in range(len(ROUNDS)):
+            self._round(number)
+        self._splits()
+        wins = Wins(self._winners(), self._goal.gain)
+        joint = joint_trials(wins, self._targets, self._all, self._measured(), self._attempt)
+        return Found(
+            trials=tuple(self._trials.values()),
+            joint=joint,
+            best=best_whole(joint, self._measured(), wins),
+            untried=tuple(target.digest for target in targets if target not in self._targets),
+            notes=(*goal_notes(self._goal), *_no_time_notes(self._no_time)),
+        )
+
+    # -- rounds ---------------------------------------------------------------------------------------------------
+
+    def _round(self, number: int) -> None:
+        wanted = [
+            (rank, Proposal(target, contender))
+            for target in self._targets
+            for rank, contender in enumerate(ROUNDS[number](target, self._all, self._of(target), self._gain))
+            if (target.digest, contender.id) not in self._trials
+        ]
+        worth: list[Proposal] = []
+        # One candidate for each graph before the second for any: where time runs out, no graph is left with nothing.
+        for _, proposal in sorted(wanted, key=lambda ranked: ranked[0]):
+            target, contender = proposal.target, proposal.contender
+            refusal = self._all.refusal(contender, has_backward=target.has_backward)
+            if refusal is not None:
+                self._record(target, contender.id, Trial(outcome=TrialOutcome.REFUSED, reason=refusal))
+                continue
+            reason = why_not(target, contender, self._of(target))
+            if reason is None:
+                worth.append(proposal)
+            else:
+                self._leave(proposal, reason)
+        self._try(worth)
+
+    def _try(self, proposals: Sequence[Proposal]) -> None:
+        """A few at a time where what was built stands meanwhile: a search that is ended early then has their trials.
+
+        The first ones are few anyhow: only they show whether it does.
+        """
+        left = tuple(proposals)
+        while left:
+            base_s = 0.0 if self._lab.keeps_built() else self._pace.rebuild_s(self._targets, self._built)
+            taken, left_out = fitting(left, self._pace, base_s, self._lab.left_s())
+            is_forced = not taken and not self._built and not self._is_over()
+            if is_forced:
+                # However short the time, something is tried in it: an estimate must not be all that the user gets.
+                taken, left_out = left[:1], left[1:]
+            if not taken:
+                self._leave_out(left_out, base_s)
+                return
+            if self._lab.keeps_built() or not self._built:
+                taken = taken[:AT_ONCE]
+            self._built += taken
+            self._prepare()
+            for proposal in taken:
+                if self._is_over() and not is_forced:
+                    self._leave_for_time(proposal, NO_TIME)
+                else:
+                    self._measure(proposal)
+            left = tuple(proposal for proposal in left if proposal not in taken)
+
+    def _leave_out(self, proposals: Sequence[Proposal], base_s: float) -> None:
+        left = clock(round(max(self._lab.left_s() or 0.0, 0.0) * NS_PER_S))
+        for proposal in proposals:
+            needed = clock(round((base_s + self._pace.need_s(proposal)) * NS_PER_S))
+            self._leave_for_time(proposal, f"it takes about {needed}, and {left} was left for it")
+
+    def _prepare(self) -> None:
+        wanted: dict[str, list[str]] = {target.digest: [] for target in self._targets}
+        for proposal in self._built:
+            wanted[proposal.target.digest].append(proposal.contender.id)
+        self._lab.prepare(wanted)
+        self._pace.start_s = 0.0
+        if self._goal.needs_default and self._goal.default is None and not self._is_over():
+            self._goal = replace(self._goal, default=self._lab.measure({}))
+
+    def _measure(self, proposal: Proposal) -> None:
+        target, contender = proposal.target, proposal.contender
+        choices = {target.digest: contender.id}
+        before_s = self._lab.left_s()
+        trial = self._goal.limited(self._lab.measure(choices))
+        if trial.outcome is TrialOutcome.UNTRIED:
+            self._leave_for_time(proposal, trial.reason or NO_TIME)
+            return
+        self._record(target, contender.id, trial)
+        self._settle(target, contender.id)
+        self._pace.learn(target, self._trials[target.digest, contender.id])
+        after_s = self._lab.left_s()
+        if before_s is not None and after_s is not None:
+            self._pace.measured(before_s - after_s)
+
+    def _splits(self) -> None:
+        """Another candidate for the backward, where the trials by direction promise something of it."""
+        proposals = []
+        for target in self._targets:
+            found = split_of(target, self._all, self._of(target))
+            if found is not None:
+                contender, ns = found
+                predicted = {**target.predicted_ns, contender.id: ns}
+                proposals.append(Proposal(replace(target, predicted_ns=predicted), contender))
+        self._try(proposals)
+
+    # -- samples --------------------------------------------------------------------------------------------------
+
+    def _settle(self, target: Target, candidate: str) -> None:
+        """Further samples where it is open whether the trial beats the default, or the best of its graph."""
+        while not self._is_over() and self._refinable(target, candidate):
+            rival = self._rival(target, candidate)
+            is_close = rival is not None and self._are_close(target, candidate, rival)
+            if not is_close and not self._is_open(target, candidate):
+                return
+            self._refine(target, candidate)
+            if rival is not None and is_close and self._refinable(target, rival):
+                self._refine(target, rival)
+
+    def _refinable(self, target: Target, candidate: str) -> bool:
+        trial = self._trials[target.digest, candidate].trial
+        done = self._refined.get((target.digest, candidate), 0)
+        return trial.outcome is TrialOutcome.MEASURED and done < MAX_REFINED
+
+    def _refine(self, target: Target, candidate: str) -> None:
+        pair = (target.digest, candidate)
+        self._refined[pair] = self._refined.get(pair, 0) + 1
+        self._record(target, candidate, self._lab.refine({target.digest: candidate}, self._trials[pair].trial))
+
+    def _is_open(self, target: Target, candidate: str) -> bool:
+        """Whether it may, or may not, be faster than the default."""
+        mine = _interval(self._trials[target.digest, candidate].trial)
+        return mine is not None and mine.low <= 1 + MIN_CHANGE <= mine.high
+
+    def _are_close(self, target: Target, candidate: str, rival: str) -> bool:
+        """Whether either of the two may be the faster one, by more than a tie."""
+        mine, other = (_interval(self._trials[target.digest, name].trial) for name in (candidate, rival))
+        if mine is None or other is None or mine.high < 1 + MIN_CHANGE:
+            return False
+        is_tie = mine.high < other.low * (1 + TIE) and other.high < mine.low * (1 + TIE)
+        return not is_tie and mine.low < other.high and other.low < mine.high
+
+    def _rival(self, target: Target, candidate: str) -> str | None:
+        """The graph's best trial beside this one."""
+        others = [t for t in self._of(target) if t.candidate != candidate and self._gain(t)]
+        return max(others, key=self._gain).candidate if others else None
+
+    # -- wholes ---------------------------------------------------------------------------------------------------
+
+    def _winners(self) -> dict[str, CandidateTrial]:
+        found: dict[str, CandidateTrial] = {}
+        for target in self._targets:
+            better = [t for t in self._of(target) if self._gain(t)]
+            if better:
+                found[target.digest] = max(better, key=self._gain)
+        return found
+
+    def _attempt(self, name: str, choices: Choices) -> JointTrial | None:
+        if self._is_over():
+            return None
+        joint = JointTrial(name, choices, self._goal.limited(self._lab.measure(choices)))
+        self._joint += 1
+        self._lab.tried(joint, self._joint, 0)
+        return joint
+
+    # -- what is known --------------------------------------------------------------------------------------------
+
+    def _of(self, target: Target) -> list[CandidateTrial]:
+        return [trial for trial in self._trials.values() if trial.digest == target.digest]
+
+    def _measured(self) -> list[CandidateTrial]:
+        return [trial for trial in self._trials.values() if trial.trial.outcome is not TrialOutcome.UNTRIED]
+
+    def _gain(self, tried: CandidateTrial) -> float:
+        return self._goal.gain(tried.choices, tried.trial)
+
+    def _is_over(self) -> bool:
+        left_s = self._lab.left_s()
+        return left_s is not None and left_s <= 0
+
+    def _leave(self, proposal: Proposal, reason: str) -> None:
+        self._record(proposal.target, proposal.contender.id, Trial(outcome=TrialOutcome.UNTRIED, reason=reason))
+
+    def _leave_for_time(self, proposal: Proposal, reason: str) -> None:
+        self._no_time.append(proposal)
+        self._leave(proposal, reason)
+
+    def _record(self, target: Target, candidate: str, trial: Trial) -> None:
+        tried = CandidateTrial(target.digest, candidate, target.predicted_ns.get(candidate), trial)
+        self._trials[target.digest, candidate] = tried
+        total = max(len(self._trials), len(self._targets) * len(self._all.single))
+        self._lab.tried(tried, len(self._trials), total)
 
 
-def _best_of(digest: str, trials: Sequence[CandidateTrial]) -> list[tuple[str, str]]:
-    """The fastest candidate that beats the default beyond noise, as at most one (digest, candidate)."""
-    faster = [t for t in trials if t.digest == digest and is_faster(t.trial)]
-    if not faster:
-        return []
-    winner = max(faster, key=lambda t: speedup(t.trial))
-    return [(digest, winner.candidate)]
-
-
-def _joint_trials(
-    best: Choices, tried: Sequence[Target], others: Sequence[str], trials: Sequence[CandidateTrial], lab: Lab
-) -> tuple[JointTrial, ...]:
-    """Whole-model choices worth measuring that no trial has measured already."""
-    if len(tried) < 2:
-        return ()
-    wanted: list[tuple[str, dict[str, str]]] = [("best of each graph", dict(best))] if len(best) > 1 else []
-    for candidate in others:
-        able = _able(candidate, tried, trials)
-        if len(able) > 1 and able != best:
-            wanted.append((f"{candidate} everywhere", able))
-    joint: list[JointTrial] = []
-    for name, choices in wanted:
-        joint.append(JointTrial(name, choices, lab.measure(choices)))
-        lab.tried(joint[-1], len(joint), len(wanted))
-    return tuple(joint)
-
-
-def _able(candidate: str, tried: Sequence[Target], trials: Sequence[CandidateTrial]) -> dict[str, str]:
-    """The graphs that ran under this candidate and gave right results."""
-    ran = {t.digest for t in trials if t.candidate == candidate and t.trial.outcome is TrialOutcome.MEASURED}
-    return {target.digest: candidate for target in tried if target.digest in ran}
-
-
-def _fastest(joint: Sequence[JointTrial], trials: Sequence[CandidateTrial], best: Choices) -> Choices:
-    """The choices of the fastest measured whole, alone or joint; the default where none beats it."""
-    options = [(speedup(j.trial), tuple(sorted(j.choices.items()))) for j in joint if is_faster(j.trial)]
-    options += [(speedup(t.trial), ((t.digest, t.candidate),)) for t in trials if is_faster(t.trial)]
-    if not options:
-        return {}
-    top = max(option[0] for option in options)
-    # Between wholes that are equal but for noise the one that chooses for each graph separately is kept: the others
-    # put a candidate where it does not help.
-    preferred = tuple(sorted(best.items()))
-    for ratio, choices in options:
-        if choices == preferred and ratio >= top * (1 - TIE):
-            return dict(choices)
-    return dict(max(options)[1])
-
-
-TIE: Final = 0.01
-"""Wholes within 1 % of each other are equal: the spread of interleaved medians on a quiet H200 step is near that."""
-
-
-def speedup(trial: Trial) -> float:
-    """Median step of the default over the trial's, from samples taken in turn; 0 where it was not measured."""
+def _interval(trial: Trial) -> Interval | None:
+    """Of how many times faster than the default the step is."""
     if trial.step_ns is None or trial.against is None:
-        return 0.0
-    return trial.against.median_ns / max(trial.step_ns.median_ns, 1)
+        return None
+    return compared(trial.against, trial.step_ns).interval
 
 
-def is_faster(trial: Trial) -> bool:
-    """Right, and faster than the default by more than the noise of both."""
-    if trial.outcome is not TrialOutcome.MEASURED or trial.step_ns is None or trial.against is None:
-        return False
-    return compare(trial.against, trial.step_ns).outcome is Change.FASTER
+def _no_time_notes(left_out: Sequence[Proposal]) -> tuple[str, ...]:
+    """What the search had no time for, and what it was predicted to give."""
+    if not left_out:
+        return ()
+    told: list[str] = []
+    for candidate in dict.fromkeys(proposal.contender.id for proposal in left_out):
+        targets = [proposal.target for proposal in left_out if proposal.contender.id == candidate]
+        savings = [saving for target in targets if (saving := target.predicted_saving(candidate)) is not None]
+        graphs = f" for {len(targets)} graphs" if len(targets) > 1 else ""
+        gives = _foretold(sum(savings)) if savings else "no prediction"
+        told.append(f"{candidate}{graphs} ({gives})")
+    return (f"left untried for lack of time: {', '.join(told)}; --budget gives the search more",)
+
+
+def _foretold(saving: float) -> str:
+    return f"predicted to save {share(saving)} of a step" if saving > 0 else "predicted to save nothing"

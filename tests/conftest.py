@@ -24,6 +24,13 @@ def shared_cases() -> Path:
     return folder
 
 
+@pytest.fixture(autouse=True)
+def off_any_runner(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Tests of what is printed mean the same where they themselves run in CI."""
+    for name in ("GITHUB_ACTIONS", "GITHUB_STEP_SUMMARY", "GITHUB_WORKSPACE", "CI_PROJECT_DIR"):
+        monkeypatch.delenv(name, raising=False)
+
+
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     marked = [item for item in items if item.get_closest_marker("gpu") is not None]
     if marked and not _has_gpu():

@@ -8,18 +8,30 @@ from datetime import datetime
 from pathlib import Path
 from typing import Final
 
-from analyzer.commands.command import Command, add_format
+from analyzer.commands.argument_types import byte_count, duration, meaning_changes, names, positive, seconds, shape
+from analyzer.commands.command import Command, add_formats
 from analyzer.commands.dashboard import serve_until_interrupted
-from analyzer.commands.output import print_report
+from analyzer.commands.output import print_report, refuse_mixed
+from analyzer.commands.trace import add_reading, is_trace
+from analyzer.commands.trace import run as run_trace
 from analyzer.core.errors import ExitCode, UsageError
-from analyzer.core.settings import COMPILE_TIMEOUT_S, Mode, RunSettings, WorkloadSpec
+from analyzer.core.settings import (
+    COMPILE_TIMEOUT_S,
+    MEANING_CHANGES,
+    DimRange,
+    Export,
+    Mode,
+    Objective,
+    RunSettings,
+    WorkloadSpec,
+)
+from analyzer.core.shell import shell_path
 from analyzer.interrupts import ending_signals_interrupt
 from analyzer.progress import make_progress
 
 RUNS: Final = Path("runs")
 NAMED_MODELS: Final = ("timm:", "torchvision:", "hf:")
 DTYPES: Final = ("float32", "float64", "bfloat16", "float16")
-_TRACE_ENDINGS: Final = (".json", ".json.gz")
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -27,20 +39,26 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "target",
         metavar="TARGET",
         help="a Python file with get_model() and get_inputs(), with class Model, or with model and inputs; "
-        "or timm:NAME, torchvision:NAME, hf:CONFIG_OR_FOLDER",
+        "or timm:NAME, torchvision:NAME, hf:CONFIG_OR_FOLDER; or a recorded trace, or a folder of ranks",
     )
     parser.add_argument("--mode", choices=[m.value for m in Mode], default=Mode.INFERENCE.value, help="what a step is")
     parser.add_argument("--device", choices=("cuda", "cpu"), help="default: cuda where there is one")
     parser.add_argument("--entry", metavar="NAME", help="a function of the file that returns (model, inputs)")
     parser.add_argument("--out", metavar="DIR", help="the run folder (default: runs/NAME-TIME)")
     parser.add_argument("-q", "--quiet", action="store_true", help="no progress on stderr")
-    add_format(parser)
+    add_formats(parser)
     parser.add_argument("--dashboard", action="store_true", help="open the dashboard at the end")
     _add_named_model(parser.add_argument_group("for timm:, torchvision: and hf: models"))
     _add_search(parser.add_argument_group("what is tried"))
+    _add_goal(parser.add_argument_group("what the plan is to be"))
+    _add_production(parser.add_argument_group("for production"))
+    add_reading(parser.add_argument_group("for recorded traces"))
 
 
 def run(arguments: argparse.Namespace) -> ExitCode | int:
+    refuse_mixed(arguments.format)
+    if not arguments.target.startswith(NAMED_MODELS) and is_trace(arguments.target):
+        return run_trace(arguments)
     _refuse_what_is_no_model(arguments.target)
     settings = run_settings(arguments, datetime.now())
     from analyzer.pipeline import run as run_pipeline  # numpy and msgspec: `analyze --help` does without
@@ -70,7 +88,8 @@ def run_settings(arguments: argparse.Namespace, now: datetime) -> RunSettings:
         device=arguments.device,
         batch=arguments.batch,
         dtype=arguments.dtype,
-        shape=arguments.shape,
+        shape=None if _ranges(arguments.shape) else arguments.shape,
+        ranges=_ranges(arguments.shape),
     )
     return RunSettings(
         workload=spec,
@@ -79,6 +98,13 @@ def run_settings(arguments: argparse.Namespace, now: datetime) -> RunSettings:
         compile_timeout_s=arguments.compile_timeout,
         candidates=arguments.candidates,
         isolate=arguments.isolate,
+        budget_s=arguments.budget,
+        objective=Objective(arguments.objective),
+        memory_limit_bytes=arguments.memory_limit,
+        backends=tuple(dict.fromkeys(arguments.backend)),
+        allow=arguments.allow,
+        plan=arguments.plan,
+        export=None if arguments.export is None else Export(arguments.export),
     )
 
 
@@ -90,17 +116,23 @@ def run_name(target: str, now: datetime) -> str:
 
 
 def _add_named_model(group: argparse._ArgumentGroup) -> None:
-    group.add_argument("--batch", type=_positive, metavar="N", help="the first dimension of the inputs")
+    group.add_argument("--batch", type=positive, metavar="N", help="the first dimension of the inputs")
     group.add_argument("--dtype", choices=DTYPES, help="of weights and inputs")
-    group.add_argument("--shape", type=_shape, metavar="AxBxC", help="of the input, as 1x3x224x224")
+    group.add_argument(
+        "--shape",
+        type=shape,
+        metavar="AxBxC",
+        help="of the input, as 1x3x224x224; or, of a file's inputs too, what changes from call to call: 0:1-64 is the "
+        "first dimension of input 0 from 1 to 64, 0.1:16-512 its second",
+    )
 
 
 def _add_search(group: argparse._ArgumentGroup) -> None:
     group.add_argument("--no-optimize", dest="optimize", action="store_false", help="stop after the verdicts")
-    group.add_argument("--candidates", type=_names, default=(), metavar="A,B", help="try only these (default: all)")
+    group.add_argument("--candidates", type=names, default=(), metavar="A,B", help="try only these (default: all)")
     group.add_argument(
         "--compile-timeout",
-        type=_seconds,
+        type=seconds,
         default=COMPILE_TIMEOUT_S,
         metavar="SECONDS",
         help="give up on a candidate that compiles for longer (default: %(default)g)",
@@ -113,20 +145,43 @@ def _add_search(group: argparse._ArgumentGroup) -> None:
     )
 
 
+def _add_goal(group: argparse._ArgumentGroup) -> None:
+    group.add_argument("--budget", type=duration, metavar="TIME", help="time for the search, as 90s or 2m")
+    group.add_argument(
+        "--objective",
+        choices=[o.value for o in Objective],
+        default=Objective.LATENCY.value,
+        help="what to prefer among what is not slower than the default (default: %(default)s)",
+    )
+    group.add_argument("--memory-limit", type=byte_count, metavar="SIZE", help="refuse what needs more, as 4GiB")
+    group.add_argument(
+        "--backend", action="append", default=[], metavar="NAME", help="try this torch.compile backend as well"
+    )
+    group.add_argument(
+        "--allow",
+        type=meaning_changes,
+        default=(),
+        metavar="A,B",
+        help=f"try what may change results, of {', '.join(MEANING_CHANGES)}",
+    )
+
+
+def _add_production(group: argparse._ArgumentGroup) -> None:
+    group.add_argument("--plan", metavar="FILE", help="verify this plan, and search for no other")
+    group.add_argument("--export", choices=[e.value for e in Export], help="write the model as a package as well")
+
+
 def _refuse_what_is_no_model(target: str) -> None:
     if target.startswith(NAMED_MODELS):
         return
-    if target.lower().endswith(_TRACE_ENDINGS):
-        raise UsageError(
-            f"{target}: reading recorded traces comes with a later release",
-            hint="`analyze model.py` records its own; `analyze show RUN` prints a saved report",
-        )
     if (Path(target) / "report.json").is_file():
-        raise UsageError(f"{target} is a run folder", hint=f"`analyze show {target}`, or `analyze dashboard {target}`")
+        folder = shell_path(target)
+        raise UsageError(f"{target} is a run folder", hint=f"`analyze show {folder}`, or `analyze dashboard {folder}`")
 
 
 def _refuse_named_model_flags(arguments: argparse.Namespace) -> None:
-    given = [f"--{name}" for name in ("batch", "dtype", "shape") if getattr(arguments, name) is not None]
+    names = [name for name in ("batch", "dtype", "shape") if getattr(arguments, name) is not None]
+    given = [f"--{name}" for name in names if name != "shape" or not _ranges(arguments.shape)]
     if given:
         raise UsageError(
             f"{', '.join(given)} cannot change {arguments.target}, which makes its own inputs",
@@ -134,40 +189,15 @@ def _refuse_named_model_flags(arguments: argparse.Namespace) -> None:
         )
 
 
+def _ranges(given: tuple[object, ...] | None) -> tuple[DimRange, ...]:
+    """What `--shape` said of sizes that change; empty where it gave one shape."""
+    return tuple(one for one in given or () if isinstance(one, DimRange))
+
+
 def _unused(folder: Path) -> Path:
     """The folder, or with a number where a run of the same second has taken it."""
     numbered = (folder.with_name(f"{folder.name}-{number}") for number in range(2, 1000))
     return folder if not folder.exists() else next(f for f in numbered if not f.exists())
-
-
-def _positive(text: str) -> int:
-    if not text.isdecimal() or int(text) == 0:
-        raise argparse.ArgumentTypeError(f"{text!r} is not a whole number above 0")
-    return int(text)
-
-
-def _shape(text: str) -> tuple[int, ...]:
-    sizes = text.lower().split("x")
-    if not all(size.isdecimal() and int(size) > 0 for size in sizes):
-        raise argparse.ArgumentTypeError(f"{text!r} is not a shape like 1x3x224x224")
-    return tuple(int(size) for size in sizes)
-
-
-def _names(text: str) -> tuple[str, ...]:
-    names = tuple(name.strip() for name in text.split(","))
-    if not all(names):
-        raise argparse.ArgumentTypeError(f"{text!r} is not a list like fused,cuda_graphs")
-    return names
-
-
-def _seconds(text: str) -> float:
-    try:
-        seconds = float(text)
-    except ValueError:
-        seconds = 0.0
-    if not 0 < seconds < float("inf"):
-        raise argparse.ArgumentTypeError(f"{text!r} is not a number of seconds above 0")
-    return seconds
 
 
 COMMAND: Final = Command(

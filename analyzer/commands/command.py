@@ -3,14 +3,26 @@
 from __future__ import annotations
 
 import argparse
+import difflib
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final, NoReturn
 
 from analyzer.core.errors import ExitCode, UsageError
 
-FORMATS: Final = ("terminal", "json")
-"""The formats a command prints. Named here, because the list of renderers imports what `--help` must not."""
+FORMATS: Final = ("terminal", "json", "github", "markdown", "sarif", "gitlab", "junit")
+"""The formats of a report. Named here, because the list of renderers imports what `--help` must not."""
+
+TWO_FORMATS: Final = FORMATS[:2]
+"""Of what is no report."""
+
+
+@dataclass(frozen=True, slots=True)
+class Output:
+    """One thing asked for by `--format`; `file` None is stdout."""
+
+    format: str
+    file: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,9 +43,41 @@ class CommandParser(argparse.ArgumentParser):
 
 
 def add_format(parser: argparse.ArgumentParser) -> None:
+    """For what is printed as text or as JSON."""
     parser.add_argument(
-        "--format", choices=FORMATS, default=FORMATS[0], help="how to print the report (default: %(default)s)"
+        "--format", choices=TWO_FORMATS, default=TWO_FORMATS[0], help="how to print it (default: %(default)s)"
     )
+
+
+def add_formats(parser: argparse.ArgumentParser) -> None:
+    """For a report: `arguments.format` is a list of `Output`, None where nothing was asked for."""
+    parser.add_argument(
+        "--format",
+        action="extend",
+        type=outputs,
+        metavar="FORMAT[:FILE],...",
+        help=f"how to write the report, each to a file or to stdout: {', '.join(FORMATS)} (default: {FORMATS[0]})",
+    )
+
+
+def outputs(text: str) -> tuple[Output, ...]:
+    """`github,markdown:comment.md` as what it asks for."""
+    found = []
+    for asked in text.split(","):
+        name, colon, file = asked.partition(":")
+        if name not in FORMATS:
+            raise argparse.ArgumentTypeError(
+                f"there is no format {name!r}: choose of {', '.join(FORMATS)}{_near(name)}"
+            )
+        if colon and not file:
+            raise argparse.ArgumentTypeError(f"{asked!r} names no file after the colon")
+        found.append(Output(name, file or None))
+    return tuple(found)
+
+
+def _near(name: str) -> str:
+    near = difflib.get_close_matches(name, FORMATS, n=1)
+    return f" (did you mean {near[0]}?)" if near else ""
 
 
 def add_port(parser: argparse.ArgumentParser) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from analyzer.commands import dashboard, demo, doctor, explain, show
+from analyzer.commands import compare, dashboard, demo, doctor, explain, show, trace
 from analyzer.commands.command import Command
 
 COMMANDS: Final[tuple[Command, ...]] = (
@@ -13,4 +13,6 @@ COMMANDS: Final[tuple[Command, ...]] = (
     explain.COMMAND,
     demo.COMMAND,
     doctor.COMMAND,
+    trace.COMMAND,
+    compare.COMMAND,
 )

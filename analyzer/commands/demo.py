@@ -6,7 +6,7 @@ import argparse
 from importlib import resources
 from typing import Final
 
-from analyzer.commands.command import Command, add_format
+from analyzer.commands.command import Command, add_formats
 from analyzer.commands.output import print_report
 from analyzer.core.errors import ExitCode, InternalError
 
@@ -15,13 +15,13 @@ DEMO_REPORT: Final = "demo/report.json"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    add_format(parser)
+    add_formats(parser)
 
 
 def run(arguments: argparse.Namespace) -> ExitCode:
     from analyzer.reporting.json import decode_report  # msgspec and numpy: `analyze --help` does without
 
-    print_report(decode_report(_bundled(), DEMO_REPORT), arguments.format)
+    print_report(decode_report(_bundled(), DEMO_REPORT), arguments.format, is_announced=False)
     return ExitCode.OK
 
 

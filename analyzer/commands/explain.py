@@ -50,6 +50,7 @@ def listed() -> str:
     # As above.
     from analyzer.reporting.words_host import HOST_WORDS
     from analyzer.reporting.words_parts import PART_WORDS
+    from analyzer.reporting.words_search import SEARCH_WORDS
     from analyzer.reporting.words_verdicts import VERDICT_WORDS
     from analyzer.rules.explain import list_rules
 
@@ -57,6 +58,7 @@ def listed() -> str:
         ("Verdicts", VERDICT_WORDS),
         ("Parts of a budget", PART_WORDS),
         ("What the host does while the device is starved", HOST_WORDS),
+        ("The search for a plan", SEARCH_WORDS),
     )
     width = max(len(word.id) for _, words in groups for word in words)
     texts = [f"{title}\n" + "".join(f"  {w.id:<{width}}  {w.title}\n" for w in words) for title, words in groups]

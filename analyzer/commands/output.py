@@ -1,13 +1,24 @@
-"""Puts a rendered report on stdout: finds out what the other end can show, and says nothing else there."""
+"""Puts rendered reports on stdout and into files: finds out what the other end can show, and says nothing else there.
+
+On a GitHub Actions runner the annotations and the job's summary are written without being asked for.
+"""
 
 from __future__ import annotations
 
 import os
 import shutil
 import sys
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING, Final, TextIO
 
+from analyzer.commands.command import FORMATS, TWO_FORMATS, Output
+from analyzer.core.errors import InternalError, UsageError
+
 if TYPE_CHECKING:
+    from analyzer.core.gate import GateResult
     from analyzer.core.report import Report
     from analyzer.reporting.renderer import Page
 
@@ -16,30 +27,52 @@ MAX_WIDTH: Final = 120
 
 NEEDED_CHARACTERS: Final = "→×µ–…·"
 
+DOCUMENTS: Final = ("json", "sarif", "gitlab", "junit")
+"""Formats for programs: nothing else may share stdout with one, and they are UTF-8 whatever the terminal takes."""
 
-def print_report(report: Report, format_id: str) -> None:
-    """Render and print. Raises BrokenPipeError where the reader has gone."""
-    if sys.stdout is None:  # closed by whoever started us (`>&-`, a service): nobody reads
-        return
+SUMMARY_BYTES: Final = 1_048_576
+"""What GitHub takes of one step's summary; a longer one is dropped whole."""
+SUMMARY_LEAST_BYTES: Final = 65_536
+"""What is left of it where an earlier command of the step wrote there too: below this, nothing is added."""
+
+Rendered = Callable[[str, "Page"], str]
+"""From the id of a format and a page to text."""
+
+
+def print_report(report: Report, asked: Sequence[Output] | None, *, is_announced: bool = True) -> None:
+    """Write a report in each format that was asked for, None: for the terminal. `is_announced`: tell a CI runner too.
+
+    Raises BrokenPipeError where the reader has gone, UsageError where a file cannot be written or formats exclude one
+    another.
+    """
     # The formats import msgspec and numpy, which `analyze --help` does without.
     from analyzer.reporting.renderers import renderer
 
-    text = renderer(format_id).render(report, page_of(sys.stdout))
-    if format_id == "json" and hasattr(sys.stdout, "buffer"):
-        # JSON is UTF-8 whatever the terminal's encoding is.
-        sys.stdout.buffer.write(text.encode())
-    else:
-        print_text(text)
-    sys.stdout.flush()
+    def rendered(format_id: str, page: Page) -> str:
+        return renderer(format_id).render(report, page)
+
+    _write(rendered, partial(_surroundings, report), asked, is_announced=is_announced)
+
+
+def print_gate(gate: GateResult, asked: Sequence[Output] | None, terminal_text: str) -> None:
+    """The same with what `analyze check` found; `terminal_text` is its text for a terminal."""
+    from analyzer.reporting.renderers import renderer  # as above
+
+    def rendered(format_id: str, page: Page) -> str:
+        if format_id == FORMATS[0]:
+            return terminal_text
+        render_gate = renderer(format_id).render_gate
+        if render_gate is None:
+            raise InternalError(f"the format {format_id} shows no gates")
+        return render_gate(gate, page)
+
+    _write(rendered, partial(_surroundings, gate), asked, is_announced=True)
 
 
 def print_text(text: str) -> None:
     """Print text that ends in its newline; a character that the stream cannot take becomes `?`."""
-    if sys.stdout is None:
-        return
-    encoding = sys.stdout.encoding or "utf-8"
-    sys.stdout.write(text.encode(encoding, errors="replace").decode(encoding))
-    sys.stdout.flush()
+    if sys.stdout is not None:  # closed by whoever started us (`>&-`, a service): nobody reads
+        _print_to(sys.stdout, text)
 
 
 def page_of(stream: TextIO) -> Page:
@@ -51,6 +84,107 @@ def page_of(stream: TextIO) -> Page:
     # https://no-color.org: any value that is not empty.
     has_colour = not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
     return Page(width=max(width, PAGE_WIDTH), has_colour=has_colour, is_ascii=_is_ascii(stream))
+
+
+def refuse_mixed(asked: Sequence[Output] | None) -> None:
+    """Raises UsageError where two formats would make one unreadable text of stdout."""
+    printed = [each.format for each in asked or () if each.file is None]
+    documents = [format_id for format_id in printed if format_id in DOCUMENTS]
+    if documents and len(printed) > 1:
+        raise UsageError(
+            f"{' and '.join(printed)} cannot share stdout",
+            hint=f"write one of them to a file: --format {documents[0]}:FILE",
+        )
+
+
+def _surroundings(shown: Report | GateResult) -> Page:
+    """A page that knows the repository and the rules; where it will be shown is said later."""
+    from analyzer.commands.checkout import found_repository
+    from analyzer.reporting.renderer import Page
+    from analyzer.reporting.word import Word
+    from analyzer.rules import RULES
+
+    return Page(repository=found_repository(shown), rules=tuple(Word(rule.id, rule.doc) for rule in RULES))
+
+
+def _write(
+    rendered: Rendered, surroundings: Callable[[], Page], asked: Sequence[Output] | None, *, is_announced: bool
+) -> None:
+    from analyzer.reporting.renderer import Page
+
+    refuse_mixed(asked)
+    wanted = tuple(asked or (Output(FORMATS[0]),))
+    is_on_github = is_announced and os.environ.get("GITHUB_ACTIONS") == "true"
+    # The rules and git's folder are looked up for those alone who show them.
+    is_plain = not is_on_github and all(output.format in TWO_FORMATS for output in wanted)
+    known = Page() if is_plain else surroundings()
+    for output in wanted:
+        if output.file is not None:
+            _write_file(Path(output.file), rendered(output.format, known))
+    if is_on_github:
+        _append_summary(rendered, known)
+    for output in wanted:
+        if output.file is None and sys.stdout is not None:
+            _print(rendered, known, output.format, is_on_runner=os.environ.get("GITHUB_ACTIONS") == "true")
+    if is_on_github and all(output.format != "github" for output in wanted):
+        has_document = any(output.file is None and output.format in DOCUMENTS for output in wanted)
+        # The runner reads both streams for commands.
+        stream = sys.stderr if has_document else sys.stdout
+        if stream is not None:
+            _print_to(stream, rendered("github", known))
+
+
+def _print(rendered: Rendered, known: Page, format_id: str, *, is_on_runner: bool) -> None:
+    seen = page_of(sys.stdout)
+    page = replace(known, width=seen.width, has_colour=seen.has_colour, is_ascii=seen.is_ascii)
+    text = rendered(format_id, page)
+    if format_id in DOCUMENTS and hasattr(sys.stdout, "buffer"):
+        sys.stdout.buffer.write(text.encode())
+        sys.stdout.flush()
+    elif is_on_runner and format_id == FORMATS[0]:
+        # A name in a report may begin like one of the runner's commands. The word that ends this is not to be guessed.
+        word = os.urandom(16).hex()
+        _print_to(sys.stdout, f"::stop-commands::{word}\n{text}::{word}::\n")
+    else:
+        _print_to(sys.stdout, text)
+
+
+def _print_to(stream: TextIO, text: str) -> None:
+    encoding = stream.encoding or "utf-8"
+    stream.write(text.encode(encoding, errors="replace").decode(encoding))
+    stream.flush()
+
+
+def _write_file(file: Path, text: str) -> None:
+    try:
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(text, encoding="utf-8", newline="")
+    except OSError as error:
+        raise UsageError(
+            f"cannot write {file}: {error.strerror or error}", hint="`analyze show RUN --format` writes it again"
+        ) from error
+
+
+def _append_summary(rendered: Rendered, known: Page) -> None:
+    """Add to the summary of the job. It is a courtesy: where it cannot be had, a line on stderr says so."""
+    name = os.environ.get("GITHUB_STEP_SUMMARY")
+    if not name:
+        return
+    file = Path(name)
+    try:
+        room = SUMMARY_BYTES - (file.stat().st_size if file.exists() else 0)
+        if room < SUMMARY_LEAST_BYTES:
+            _warn("the summary of this step is full: nothing was added to it")
+            return
+        with file.open("a", encoding="utf-8", newline="") as summary:
+            summary.write(rendered("markdown", replace(known, most_bytes=room)))
+    except OSError as error:
+        _warn(f"cannot write the summary of the job: {error.strerror or error}")
+
+
+def _warn(text: str) -> None:
+    if sys.stderr is not None:
+        _print_to(sys.stderr, f"warning: {text}\n")
 
 
 def _is_ascii(stream: TextIO) -> bool:

@@ -5,14 +5,14 @@ from __future__ import annotations
 import argparse
 from typing import Final
 
-from analyzer.commands.command import Command, add_format
+from analyzer.commands.command import Command, add_formats
 from analyzer.commands.output import print_report
 from analyzer.core.errors import ExitCode
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("run", metavar="RUN", help="a run folder, or its report.json")
-    add_format(parser)
+    add_formats(parser)
 
 
 def run(arguments: argparse.Namespace) -> ExitCode:

@@ -143,6 +143,8 @@ class Graph:
     loops: int | None = None
     scalar_loops: int | None = None
     copied_bytes: int | None = None
+    code_bytes: int | None = None
+    """What Inductor wrote for it under torch's defaults, without comments, paths and hashes."""
 
     @property
     def where(self) -> SourceLine | None:

@@ -47,6 +47,7 @@ def union(start_ns: IntColumn, end_ns: IntColumn) -> Intervals:
 
 def intersect(left: Intervals, right: Intervals) -> Intervals:
     """The time in both."""
+    left, right = _within(left, right), _within(right, left)
     start, end = _pieces(left, right)
     inside = left.contains(start) & right.contains(start)
     return union(start[inside], end[inside])
@@ -59,11 +60,22 @@ def subtract(left: Intervals, right: Intervals) -> Intervals:
     return union(start[inside], end[inside])
 
 
+def _within(intervals: Intervals, other: Intervals) -> Intervals:
+    """Those that the span of `other` touches: a few waits need not be held against all kernels."""
+    if not len(other):
+        return EMPTY
+    first = int(np.searchsorted(intervals.end_ns, other.start_ns[0], side="right"))
+    last = int(np.searchsorted(intervals.start_ns, other.end_ns[-1], side="left"))
+    return Intervals(intervals.start_ns[first:last], intervals.end_ns[first:last])
+
+
 def _edges(intervals: Intervals) -> IntColumn:
     return np.column_stack((intervals.start_ns, intervals.end_ns)).ravel()
 
 
 def _pieces(left: Intervals, right: Intervals) -> tuple[IntColumn, IntColumn]:
     """The stretches between neighbouring edges; none of them is crossed by an edge of either set."""
-    points = np.unique(np.concatenate((_edges(left), _edges(right))))
+    # Not np.unique: since numpy 2.3 it hashes, 0.2 s where sorting 200,000 edges takes 0.01 s.
+    edges = np.sort(np.concatenate((_edges(left), _edges(right))))
+    points = edges[np.concatenate((edges[1:] != edges[:-1], [True]))] if edges.size else edges
     return points[:-1], points[1:]

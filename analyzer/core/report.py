@@ -10,7 +10,9 @@ from analyzer.core.device import Device, Versions
 from analyzer.core.finding import Finding, RuleFailure
 from analyzer.core.graphs import Capture, GapKey, GraphBreak, GraphKey, SourceLine
 from analyzer.core.plan import EAGER
+from analyzer.core.ranks import RanksReport
 from analyzer.core.samples import Samples
+from analyzer.core.timing import Crowd, SetTiming
 from analyzer.core.trial import Accuracy, Comparison, TrialOutcome
 from analyzer.core.verdict import Verdict
 
@@ -19,7 +21,9 @@ REPORT_SCHEMA: Final = 1
 
 @dataclass(frozen=True, slots=True)
 class WorkloadFacts:
-    """What was run. `notes` are what the user should know of how it was run (no loss given, inputs restored, …)."""
+    """What was run. `notes` are what the user should know of how it was run (no loss given, inputs restored, …).
+    `device` is its kind, `device_name` what it calls itself, None where it was not asked.
+    """
 
     name: str
     source: str
@@ -29,6 +33,9 @@ class WorkloadFacts:
     inputs: tuple[str, ...]
     parameters: int | None
     notes: tuple[str, ...] = ()
+    device_name: str | None = None
+    parameters_digest: str | None = None
+    """Names the model by the shapes and types of its parameters; None where it has none."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,6 +57,11 @@ class CandidateReport:
     accuracy: Accuracy | None
     compile_ns: int | None
     peak_bytes: int | None
+    pool_bytes: int | None = None
+    python_fallbacks: tuple[str, ...] = ()
+    """The operators (`mylib::scale`) that its C++ wrapper runs in Python."""
+    caveat: str | None = None
+    """What whoever uses it must know."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,6 +69,7 @@ class GraphReport:
     """One graph: what bounds it, what was tried, what was chosen, and how it ended up.
 
     `before_ns` and `after_ns` are its elapsed time in a step under torch.compile default and under the plan.
+    `is_in_step` is False where no step in steady state calls it, timed or recorded: it was compiled for an earlier one.
     """
 
     key: GraphKey
@@ -64,7 +77,7 @@ class GraphReport:
     source: tuple[SourceLine, ...]
     compile_ids: tuple[str, ...]
     calls_per_step: float
-    op_count: int
+    op_count: int | None
     kernels_per_step: float | None
     ended_by: GraphBreak | None
     verdict: Verdict
@@ -76,6 +89,10 @@ class GraphReport:
     after_ns: int | None
     verdict_after: Verdict | None
     budget_after: Budget | None
+    is_in_step: bool = True
+    label: str | None = None
+    """What it is called where it is no captured graph: a region of a recorded trace. `kind` says what it is then."""
+    kind: str = "compiled graph"
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,6 +149,7 @@ class PlanTrial:
     choices: tuple[str, ...]
     is_chosen: bool
     against_ns: Samples | None = None
+    pool_bytes: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -172,6 +190,17 @@ class Report:
     partial: str | None
     next_command: str
     schema: int = REPORT_SCHEMA
+    is_recorded: bool = False
+    """Of a recorded trace: budgets are of its whole window, and the host's times are the profiler's."""
+    honesty: tuple[str, ...] = ()
+    """What the trace cannot be believed in; shown before anything else."""
+    ranks: RanksReport | None = None
+    input_sets: tuple[SetTiming, ...] = ()
+    """Each set of inputs that a step goes through, alone; empty where there is one."""
+    crowd: Crowd | None = None
+    """What other programs took of the machine while steps were timed, the worst of all times. None: not known."""
+    host_waits: float | None = None
+    """How often a step waits for the device, its closing wait and copies to the device apart. None: unknown."""
 
     @property
     def is_left_alone(self) -> bool:

@@ -9,7 +9,7 @@ from analyzer.core.errors import ExitCode, GraphboundError, UserProgramError
 from analyzer.core.graphs import Capture, GraphKey
 from analyzer.core.report import Report
 from analyzer.core.samples import Samples
-from analyzer.core.timing import Crowd, Timing
+from analyzer.core.timing import Crowd, SetTiming, Timing
 from analyzer.core.trial import Accuracy, TrialOutcome
 
 
@@ -37,13 +37,15 @@ class Skip:
 
 @dataclass(frozen=True, slots=True)
 class Way:
-    """One way to run the whole model, as measured in turn with the others."""
+    """One way to run the whole model, measured in turn with the others. `peak_bytes` and `pool_bytes` as in a Trial."""
 
     name: str
     outcome: TrialOutcome
     reason: str | None
     step_ns: Samples | None
     accuracy: Accuracy | None
+    peak_bytes: int | None = None
+    pool_bytes: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,6 +61,7 @@ class Verification:
     timing: Timing | None
     default_timing: Timing | None = None
     crowd: Crowd | None = None
+    sets: tuple[SetTiming, ...] = ()
 
 
 class PoisonedDeviceError(GraphboundError):

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import IntEnum
 from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
+
+from analyzer.core.trace_facts import TraceFacts
 
 IntColumn = NDArray[np.int64]
 BoolColumn = NDArray[np.bool_]
@@ -43,6 +45,20 @@ class EventKind(IntEnum):
     PYTHON = 10
 
 
+@dataclass(frozen=True, slots=True)
+class Collective:
+    """What a collective's row says of the message. `ranks` is None where the file has cut the list short, too."""
+
+    name: str
+    dtype: str | None = None
+    elements_in: int | None = None
+    elements_out: int | None = None
+    group: str | None = None
+    group_size: int | None = None
+    ranks: tuple[int, ...] | None = None
+    rank: int | None = None
+
+
 DEVICE_KINDS = (EventKind.KERNEL, EventKind.COPY, EventKind.MEMSET)
 
 
@@ -64,6 +80,11 @@ class OpDetail:
     grid: tuple[int, ...] | None = None
     bytes: int | None = None
     lists: tuple[tuple[tuple[int, ...], ...], ...] = ()
+    block: tuple[int, ...] | None = None
+    graph: int | None = None
+    """The device graph that a kernel was replayed from, where its recorder says it."""
+    graph_node: int | None = None
+    collective: Collective | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,6 +114,10 @@ class Trace:
     device_name: str | None
     notes: tuple[str, ...] = ()
     """What the reader mended or left out, a sentence each, with the number of rows."""
+    external_id: IntColumn | None = None
+    """A second link between operators and what they started; None in a trace that was not read from a file."""
+    has_external_id: BoolColumn | None = None
+    facts: TraceFacts = field(default_factory=TraceFacts)
 
     def __len__(self) -> int:
         return int(self.name_id.size)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import Enum
 
+from analyzer.core.graphs import GraphKey
 from analyzer.core.samples import Interval, Samples
 
 
@@ -50,9 +51,23 @@ class Accuracy:
 
 
 @dataclass(frozen=True, slots=True)
+class RegionTime:
+    """One graph and direction in a trial: its time in a step, and under the default taken in turn; None: not called."""
+
+    key: GraphKey
+    ns: int
+    against_ns: int | None
+
+
+@dataclass(frozen=True, slots=True)
 class Trial:
     """One candidate for one graph, or one whole plan, measured. Step samples are of the whole step with only this
-    changed; `against` are the samples of the baseline taken in turn with them.
+    changed; `against` are the samples of the baseline taken in turn with them. `compile_ns` is what compiling what was
+    tried took, both directions together, None where that is not known. `regions` are all graphs of the step.
+
+    `peak_bytes` is the most that was allocated on the device in its own steps, the model included and the pools of CUDA
+    graphs apart; `pool_bytes` what its own such pools hold, in which a replay works without allocating. Together they
+    are what it needs. None is unknown, as on a CPU.
     """
 
     outcome: TrialOutcome
@@ -64,6 +79,10 @@ class Trial:
     accuracy: Accuracy | None = None
     compile_ns: int | None = None
     peak_bytes: int | None = None
+    pool_bytes: int | None = None
+    regions: tuple[RegionTime, ...] = ()
+    python_fallbacks: tuple[str, ...] = ()
+    """The operators (`mylib::scale`) that the C++ wrapper of what was tried runs in Python."""
 
 
 class Change(Enum):

@@ -8,8 +8,7 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from dataclasses import dataclass
-from enum import IntEnum
-from typing import Final, assert_never
+from typing import Final
 
 import numpy as np
 
@@ -73,40 +72,44 @@ class Replay:
         host's work in `work`. 0.0 at least; time of the clean pass.
         """
         ahead = device = 0.0
-        # How far the host is ahead of the recording from each moment on.
-        since: list[int] = []
+        # How far the host is ahead of the recording after each of its events, and before the first.
         history: list[float] = [0.0]
-        # About 1 µs an event; a step of 1,000 kernels with 20 kinds of waits is played some 40 times.
-        for at_ns, kind, item in self._events(work):
-            match kind:
-                case _Kind.BLOCK:
-                    block = self.blocks[item]
-                    device = min(history[bisect_right(since, block.launched_ns)], device + block.dry_ns)
-                    continue
-                case _Kind.HOLD:
-                    hold = self.holds[item]
-                    ahead = ahead + hold.whole_ns if item in dropped else _held(hold, ahead, device)
-                case _Kind.WORK:
-                    ahead += self.host_scale * int(work.end_ns[item] - work.start_ns[item])
-                case _:
-                    assert_never(kind)
-            since.append(at_ns)
-            history.append(ahead)
+        played = 0
+        host, before_block, launched_after = self._order(work)
+        # 0.2 µs an event; a step of 1,000 kernels with 20 kinds of waits is played some 40 times.
+        for block, seen, launched in zip(self.blocks, before_block, launched_after, strict=True):
+            while played < seen:
+                ahead = self._after(host[played], dropped, work, ahead, device)
+                history.append(ahead)
+                played += 1
+            earlier = device + block.dry_ns
+            device = history[launched] if history[launched] < earlier else earlier
+        for item in host[played:]:
+            ahead = self._after(item, dropped, work, ahead, device)
         return max(0.0, _held(self.last, ahead, device))
 
-    def _events(self, work: Stretches) -> list[tuple[int, _Kind, int]]:
-        events = [(h.end_ns, _Kind.HOLD, i) for i, h in enumerate(self.holds)]
-        events += [(end, _Kind.WORK, i) for i, end in enumerate(work.end_ns.tolist())]
-        events += [(b.start_ns, _Kind.BLOCK, i) for i, b in enumerate(self.blocks)]
-        return sorted(events)
+    def _after(self, item: int, dropped: frozenset[int], work: Stretches, ahead: float, device: float) -> float:
+        """How far the host is ahead after one of its events: a hold's number, or that of a stretch of `work` behind
+        the last of those.
+        """
+        if item >= len(self.holds):
+            own = item - len(self.holds)
+            return ahead + self.host_scale * int(work.end_ns[own] - work.start_ns[own])
+        hold = self.holds[item]
+        return ahead + hold.whole_ns if item in dropped else _held(hold, ahead, device)
 
-
-class _Kind(IntEnum):
-    """What happens at a moment. Of one moment, the host's own comes first: the device begins after it."""
-
-    HOLD = 0
-    WORK = 1
-    BLOCK = 2
+    def _order(self, work: Stretches) -> tuple[list[int], list[int], list[int]]:
+        """The host's events in order of their ends, holds before work; how many of them come before each block, whose
+        work begins after them; and how many of those had ended when the block was launched.
+        """
+        holds = np.asarray([hold.end_ns for hold in self.holds], dtype=np.int64)
+        ends = np.concatenate((holds, work.end_ns))
+        order = np.argsort(ends, kind="stable")
+        starts = np.asarray([block.start_ns for block in self.blocks], dtype=np.int64)
+        launched = np.asarray([block.launched_ns for block in self.blocks], dtype=np.int64)
+        before = np.searchsorted(ends[order], starts, side="right")
+        known = np.minimum(np.searchsorted(ends[order], launched, side="right"), before)
+        return order.tolist(), before.tolist(), known.tolist()
 
 
 def _held(hold: _Hold, ahead_ns: float, device_ns: float) -> float:

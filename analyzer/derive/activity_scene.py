@@ -8,6 +8,7 @@ from typing import Final
 
 import numpy as np
 
+from analyzer.core.distinct import distinct
 from analyzer.core.graphs import Region
 from analyzer.core.intervals import Intervals, intersect, union
 from analyzer.core.timing import Timing
@@ -122,19 +123,18 @@ def _closing(trace: Trace, starts: IntColumn, ends: IntColumn) -> IntColumn:
     syncs = trace.rows(EventKind.SYNC)
     ops = trace.rows(EventKind.CPU_OP)
     launch_ns = trace.start_ns[trace.rows(EventKind.LAUNCH)]
-    found = []
-    for start, end in zip(starts.tolist(), ends.tolist(), strict=True):
-        own = syncs[(trace.start_ns[syncs] >= start) & (trace.start_ns[syncs] < end)]
-        if not own.size:
-            continue
-        last = int(own[-1])
-        at = int(trace.start_ns[last])
-        around = ops[(trace.thread[ops] == trace.thread[last]) & (trace.start_ns[ops] <= at)]
-        is_inside = bool((trace.end_ns[around] > at).any())
-        is_followed = bool(((launch_ns > at) & (launch_ns < end)).any())
-        if trace.name(last).startswith(_WHOLE_DEVICE) and not is_inside and not is_followed:
-            found.append(last)
-    return np.asarray(found, dtype=np.int64)
+    last = np.searchsorted(trace.start_ns[syncs], ends) - 1
+    has_one = (last >= 0) & (trace.start_ns[syncs[last]] >= starts) if syncs.size else np.zeros(starts.size, np.bool_)
+    rows, until = syncs[last[has_one]], ends[has_one]
+    at = trace.start_ns[rows]
+    is_followed = np.searchsorted(launch_ns, until) > np.searchsorted(launch_ns, at, side="right")
+    is_inside = np.zeros(rows.size, dtype=np.bool_)
+    for thread in distinct(trace.thread[rows]).tolist():
+        own = trace.thread[rows] == thread
+        is_inside[own] = innermost(trace, ops[trace.thread[ops] == thread]).at(at[own]) != NOBODY
+    is_whole = np.asarray([trace.name(row).startswith(_WHOLE_DEVICE) for row in rows.tolist()], dtype=np.bool_)
+    found: IntColumn = rows[is_whole & ~is_inside & ~is_followed]
+    return found
 
 
 _WHOLE_DEVICE: Final = ("cudaDeviceSynchronize", "cuCtxSynchronize", "hipDeviceSynchronize")

@@ -10,6 +10,7 @@ from typing import Final
 import numpy as np
 
 from analyzer.core.activity import CopyDirection, CopyGroup, HostMemory, HostWait
+from analyzer.core.distinct import distinct
 from analyzer.core.graphs import Region
 from analyzer.core.intervals import Intervals, subtract, union
 from analyzer.core.trace import DEVICE_KINDS, BoolColumn, EventKind, IntColumn, Trace
@@ -58,7 +59,7 @@ def holds(scene: Scene) -> Stretches:
     copies, copied_ns = _holding_copies(trace)
     rows = np.concatenate((syncs, frees, copies))
     ends = np.concatenate((trace.end_ns[syncs], trace.end_ns[frees], np.minimum(trace.end_ns[copies], copied_ns)))
-    launching = np.unique(trace.thread[scene.inside(trace.rows(EventKind.LAUNCH))])
+    launching = distinct(trace.thread[scene.inside(trace.rows(EventKind.LAUNCH))])
     keep = scene.is_recorded(trace.start_ns[rows]) & np.isin(trace.thread[rows], launching)
     rows, ends = rows[keep], ends[keep]
     order = np.lexsort((rows, ends))
@@ -252,7 +253,7 @@ def _is_crossed(scene: Scene, all_holds: Stretches) -> BoolColumn:
     calls = trace.rows(EventKind.LAUNCH)
     everyone = _inside(np.sort(trace.start_ns[calls]), all_holds)
     own = np.zeros(len(all_holds), dtype=np.int64)
-    for thread in np.unique(trace.thread[all_holds.row]).tolist():
+    for thread in distinct(trace.thread[all_holds.row]).tolist():
         mine = trace.thread[all_holds.row] == thread
         own[mine] = _inside(np.sort(trace.start_ns[calls[trace.thread[calls] == thread]]), all_holds)[mine]
     return np.asarray(everyone > own, dtype=np.bool_)

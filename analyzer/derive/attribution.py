@@ -7,6 +7,7 @@ from typing import Final
 
 import numpy as np
 
+from analyzer.core.distinct import distinct
 from analyzer.core.graphs import GapKey, Region
 from analyzer.core.intervals import Intervals, intersect, subtract, union
 from analyzer.core.report import Attributed
@@ -190,7 +191,7 @@ def _placed(
 
 def _recorded_steps(timeline: Timeline, work: Work) -> tuple[int, ...]:
     """Steps with no device row, beside others with some, lost theirs (30 of 32 in TraceLens#297): they say nothing."""
-    seen = np.unique(work.step[work.has_region]).tolist()
+    seen = distinct(work.step[work.has_region]).tolist()
     return tuple(seen) if seen else tuple(range(timeline.steps))
 
 
@@ -232,7 +233,7 @@ def _regions(
         all_busy = [_busy(stretches, mask) for mask in steps]
         kernel_busy = [_busy(stretches, mask & is_kernel) for mask in steps]
         waits = [syncs[(sync_region == number) & (sync_step == s)] for s in recorded]
-        devices = np.unique(trace.device[work.row[own]]).tolist()
+        devices = distinct(trace.device[work.row[own]]).tolist()
         on_one = [[_busy(stretches, m & (trace.device[work.row] == d)).length_ns for d in devices] for m in steps]
         found.append(
             RegionWork(

@@ -42,8 +42,9 @@ class Context:
 
     `allow_tf32` None: not known. `graphs` lend Inductor's count of traffic to kernels whose rows have none.
     `environment` says how many threads and CPUs there were, `loops` how the C++ loops of a graph were generated; both
-    speak of CPUs only. `reference` is the profiled pass of the same graphs in a configuration that shows their
-    operators (fused), for runs that do not (CUDA graph, C++ wrapper).
+    speak of CPUs only, as do `python_ops`, the user's operators that are written in Python. `reference` is the
+    profiled pass of the same graphs in a configuration that shows their operators (fused), for runs that do not (CUDA
+    graph, C++ wrapper).
     """
 
     device: Device
@@ -52,6 +53,7 @@ class Context:
     reference: Attribution | None = None
     environment: Environment | None = None
     loops: tuple[GraphLoops, ...] = ()
+    python_ops: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +72,7 @@ class RegionBudget:
     the profiled pass did not see it. `missing` says which, None when nothing is. `linked_share` is of the whole trace.
     `queued_ns` is the part of LATENCY that is gaps between kernels launched in time. `elapsed`, `kernels` (of all
     recorded steps) and `busy_spread` (half the range of the recorded steps' busy time, as a share) say how sure the
-    budget is.
+    budget is. `is_recorded`: of a recorded trace, with the peaks of a data sheet and the host's times as profiled.
     """
 
     region: Region
@@ -87,6 +89,7 @@ class RegionBudget:
     elapsed: Samples | None = None
     kernels: tuple[KernelPoint, ...] = ()
     busy_spread: float = 0.0
+    is_recorded: bool = False
 
     @property
     def over_peak_share(self) -> float:
@@ -108,7 +111,9 @@ def region_budgets(timing: Timing | None, attribution: Attribution, context: Con
 
     `elapsed` is the median of the clean pass, and the regions with the step's edge add up to its median exactly.
     """
-    kernels = region_kernels(attribution, _costs(attribution, context), context.device, context.allow_tf32)
+    kernels = region_kernels(
+        attribution, _costs(attribution, context), context.device, context.allow_tf32, context.python_ops
+    )
     timed = _timed(timing, attribution, kernels)
     budgets = [_region_budget(t, attribution, kernels, context) for t in timed]
     known = {t.timing.region for t in timed}

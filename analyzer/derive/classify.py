@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
+from functools import lru_cache
 from typing import Final
 
 from analyzer.core.budget import Budget, Part
@@ -11,7 +12,7 @@ from analyzer.core.quantities import duration, share
 from analyzer.core.verdict import Bound, Saving, Verdict
 from analyzer.derive.budget import NO_TIMING, RegionBudget
 from analyzer.derive.confidence import BOUNDS, CEILING, PARTS, TIMER_NS, Evidence, Odds, bound_ns, odds
-from analyzer.derive.sentences import by_size, sentences, worth_saying
+from analyzer.derive.sentences import bound_name, by_size, rival_sentence, sentences, worth_saying
 
 LEAST_CONFIDENCE: Final = 0.5
 """Under it another outcome is at least as likely: that is no verdict."""
@@ -70,7 +71,12 @@ def verdict(region: RegionBudget) -> Verdict:
     return Verdict(
         bound=bound,
         confidence=min(CEILING, found.of(bound)),
-        evidence=(*_told(region, budget, bound), *_near(bound, found), *_others(region, budget, bound), *region.notes),
+        evidence=(
+            *_told(region, budget, bound),
+            *_near(budget, bound, found),
+            *_others(region, budget, bound),
+            *region.notes,
+        ),
         savings=_savings(region, budget),
     )
 
@@ -91,6 +97,7 @@ def _without_bound(region: RegionBudget, part: Part) -> str:
     return (text if uncounted >= counted else _FAR) + (f" ({names})" if names else "")
 
 
+@lru_cache(maxsize=1 << 14)
 def _short(kernel: str) -> str:
     """A C++ kernel's name without its return type, template and call arguments, which fill lines."""
     return _ARGUMENTS.sub("", kernel.removeprefix("void "))[:_NAME_LENGTH]
@@ -150,13 +157,13 @@ def _others(region: RegionBudget, budget: Budget, bound: Bound) -> tuple[str, ..
     return tuple(text for part in others for text in sentences(region, budget, part))
 
 
-def _near(bound: Bound, found: Odds) -> tuple[str, ...]:
-    """That another bound may be the right one, where it is near."""
+def _near(budget: Budget, bound: Bound, found: Odds) -> tuple[str, ...]:
+    """That another bound may be the right one, where that is not unlikely."""
     rival = found.rival(bound)
     if rival is None or rival[1] < NEAR_SHARE:
         return ()
     other, wins = rival
-    return (f"{other.value} is near: within the errors of measuring it would be the larger in {share(wins)} of cases",)
+    return (rival_sentence(budget, bound, other, wins),)
 
 
 def _too_near(budget: Budget, bound: Bound, found: Odds) -> str:
@@ -165,7 +172,7 @@ def _too_near(budget: Budget, bound: Bound, found: Odds) -> str:
     rival = found.rival(bound)
     if rival is None:
         return "its largest part is not larger than what is not explained"
-    first, second = (f"{b.value} {share(bound_ns(budget, b) / budget.elapsed_ns)}" for b in (bound, rival[0]))
+    first, second = (f"{bound_name(b)} {share(bound_ns(budget, b) / budget.elapsed_ns)}" for b in (bound, rival[0]))
     return f"{first} and {second} are too near to tell apart: measure longer, on an idle machine"
 
 

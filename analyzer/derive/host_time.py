@@ -12,6 +12,7 @@ from typing import Final
 import numpy as np
 
 from analyzer.core.budget import HostKind
+from analyzer.core.distinct import distinct
 from analyzer.core.graphs import GraphKey
 from analyzer.core.intervals import EMPTY, Intervals, intersect, subtract, union
 from analyzer.core.trace import BoolColumn, EventKind, IntColumn, Trace
@@ -108,7 +109,7 @@ def _host_rows(trace: Trace, timeline: Timeline, codes: IntColumn) -> IntColumn:
     """
     launch = trace.rows(EventKind.LAUNCH)
     feeding = trace.thread[launch if launch.size else trace.rows(EventKind.CPU_OP)]
-    threads = np.unique(np.concatenate((feeding, np.asarray([t.thread for t in timeline.threads], dtype=np.int64))))
+    threads = distinct(np.concatenate((feeding, np.asarray([t.thread for t in timeline.threads], dtype=np.int64))))
     rows: IntColumn = np.flatnonzero((codes != UNSEEN) & np.isin(trace.thread, threads)).astype(np.int64)
     return rows
 
@@ -117,10 +118,12 @@ def _closing(trace: Trace, timeline: Timeline, rows: IntColumn, codes: IntColumn
     """When each step began to wait for its end: the start of its last synchronise if nothing follows, else its end."""
     closing = timeline.step_end_ns.copy()
     step = timeline.step_at(trace.start_ns[rows])
-    for number in range(timeline.steps):
-        own = rows[step == number]
-        if own.size and codes[own[-1]] == WAITS:
-            closing[number] = trace.start_ns[own[-1]]
+    own = np.flatnonzero(step != NOWHERE)
+    last = np.full(timeline.steps, NOBODY, dtype=np.int64)
+    # Rows come by start: of those of one step the last one stays.
+    last[step[own]] = rows[own]
+    waits = np.flatnonzero((last != NOBODY) & (codes[last] == WAITS)) if rows.size else own
+    closing[waits] = trace.start_ns[last[waits]]
     return closing
 
 
@@ -190,7 +193,7 @@ def _spent(
     inner = innermost(trace, rows)
     span_start = np.asarray([span.start_ns for span in spans], dtype=np.int64)
     edges = (idle.start_ns, idle.end_ns, refill.start_ns, refill.end_ns, span_start, inner.start_ns)
-    points = np.unique(np.concatenate(edges))
+    points = distinct(np.concatenate(edges))
     start, length = points[:-1], np.diff(points)
     keep = idle.contains(start)
     start, length = start[keep], length[keep]

@@ -10,11 +10,13 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
+from analyzer.core.distinct import numbered
 from analyzer.core.graphs import Graph, GraphKey, KernelFacts, Region
-from analyzer.core.trace import BoolColumn, EventKind
+from analyzer.core.trace import BoolColumn, EventKind, IntColumn, Trace
 from analyzer.derive.attribution import Attribution
 from analyzer.derive.costs.cost import Cost
 from analyzer.derive.costs.instructions import instructions_of_ops
+from analyzer.derive.costs.launch import Launch, launch_of
 from analyzer.derive.costs.stages import Stage, has_stages, stage_of
 from analyzer.derive.costs.table import cost_of
 from analyzer.derive.host_work import INDUCTOR_KERNEL
@@ -56,18 +58,19 @@ class KernelCosts:
 def kernel_costs(attribution: Attribution) -> KernelCosts:
     """The cost of every kernel whose operator has a formula and was recorded with its shapes."""
     work = attribution.work
-    seen: dict[_Asked, _Told] = {}
-    found = _left_over([_found(attribution, i, seen) for i in range(len(work))])
-    group_ns: dict[_Group, int] = defaultdict(int)
-    for i, hit in enumerate(found):
-        if hit is not None:
-            group_ns[hit.group] += int(work.own_ns[i])
-    # Some µs a row: the costs themselves are looked up once a name and shape.
-    shares = [
-        int(work.own_ns[i]) / group_ns[hit.group] if hit is not None and group_ns[hit.group] else 0.0
-        for i, hit in enumerate(found)
-    ]
-    return KernelCosts.of([hit.cost if hit else None for hit in found], np.asarray(shares, dtype=np.float64))
+    hits = _hits(attribution)
+    # Of an operator and what its cost is shared by: all of it, a step that several kernels do, or one kernel alone.
+    _, group = numbered(hits.op, hits.sharer)
+    known = np.flatnonzero((hits.number != NOTHING) & ~_is_left_over(hits))
+    group_ns = np.bincount(group[known], weights=work.own_ns[known], minlength=len(work))[group]
+    shares = np.zeros(len(work), dtype=np.float64)
+    np.divide(work.own_ns, group_ns, out=shares, where=group_ns > 0)
+    costs: list[Cost | None] = [None] * len(work)
+    for i, number in zip(known.tolist(), hits.number[known].tolist(), strict=True):
+        costs[i] = hits.found[number].cost
+    is_known = np.zeros(len(work), dtype=np.bool_)
+    is_known[known] = True
+    return KernelCosts.of(costs, np.where(is_known, shares, 0.0))
 
 
 def from_reference(
@@ -155,71 +158,105 @@ def _spread(
             filled[i], shares[i] = Cost(0, round(rest)), int(work.own_ns[i]) / total_ns
 
 
-_Asked = tuple[int, int | None, int | None]
-"""The name and detail of an operator, and the name of the kernel, on a device where it has one of its own."""
-
-_Told = tuple[Cost | None, Stage | None]
-_Group = tuple[int, int | None]
-"""The operator row whose cost is shared, and what by: None for all of it, ALL for a step that several kernels do, or
-the row of the kernel that does a step alone.
-"""
-
-ALL: Final = -1
+NOTHING: Final = -1
+"""In a column of numbers: nothing is known of the kernel."""
+WHOLE: Final = -2
+STEP: Final = -1
+"""In a column of sharers, which else are rows: all of an operator's cost, or a step of it that several kernels do."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Hit:
-    """A kernel's cost, and what it is shared with. `is_step` where the kernel does a part of what its operator must."""
+    """A cost. `is_step` where it is of a part of what an operator must do; `is_alone` where one kernel does that."""
 
-    group: _Group
     cost: Cost
     is_step: bool = False
+    is_alone: bool = False
+    sharer: int = WHOLE
 
 
-def _left_over(found: list[_Hit | None]) -> list[_Hit | None]:
-    """Without costs for the other kernels of operators whose known steps move all that the operator must."""
-    moved: dict[int, int] = defaultdict(int)
-    for hit in found:
-        if hit is not None and hit.is_step:
-            moved[hit.group[0]] += hit.cost.bytes
-    return [
-        None if hit and hit.group[1] is None and 0 < hit.cost.bytes <= moved.get(hit.group[0], 0) else hit
-        for hit in found
-    ]
+@dataclass(frozen=True, slots=True)
+class _Hits:
+    """One entry a row of `Attribution.work`: the operator row whose cost it is, what the cost is shared by, and which
+    of `found` it is, NOTHING where none.
+    """
+
+    found: tuple[_Hit, ...]
+    number: IntColumn
+    op: IntColumn
+    sharer: IntColumn
 
 
-def _found(attribution: Attribution, index: int, seen: dict[_Asked, _Told]) -> _Hit | None:
-    """What is known of a kernel. `seen` keeps the costs by what they are asked for."""
+def _is_left_over(hits: _Hits) -> BoolColumn:
+    """The other kernels of operators whose known steps move all that the operator must: they have no cost."""
+    nothing = np.zeros(hits.number.size, dtype=np.bool_)
+    if not any(hit.is_step for hit in hits.found):
+        return nothing
+    bytes_of = np.asarray([hit.cost.bytes for hit in hits.found], dtype=np.float64)[hits.number]
+    is_step = np.asarray([hit.is_step for hit in hits.found], dtype=np.bool_)[hits.number]
+    is_known = hits.number != NOTHING
+    _, op = numbered(hits.op)
+    moved = np.bincount(op, weights=np.where(is_known & is_step, bytes_of, 0.0))[op]
+    is_left_over: BoolColumn = is_known & (hits.sharer == WHOLE) & (bytes_of > 0) & (bytes_of <= moved)
+    return is_left_over
+
+
+def _hits(attribution: Attribution) -> _Hits:
+    """What is known of each kernel: asked once for each operator and kernel that differ, some 5 ms a 10,000 rows."""
     work, trace = attribution.work, attribution.trace
-    kernel = int(work.row[index])
-    if not work.has_op[index] or trace.kind[kernel] in (EventKind.COPY, EventKind.MEMSET):
-        return None
-    row = int(work.op[index])
+    op = work.op.copy()
+    number = np.full(len(work), NOTHING, dtype=np.int64)
+    sharer = np.full(len(work), WHOLE, dtype=np.int64)
+    found: list[_Hit] = []
+    left = np.flatnonzero(work.has_op & ~np.isin(trace.kind[work.row], (EventKind.COPY, EventKind.MEMSET)))
     for _ in range(1 if attribution.is_host else CLIMB_LEVELS):
-        key = (
-            int(trace.name_id[row]),
-            int(trace.detail_id[row]) if trace.has_detail[row] else None,
-            None if attribution.is_host else int(trace.name_id[kernel]),
-        )
-        if key not in seen:
-            seen[key] = _told(attribution, row, None if attribution.is_host else trace.name(kernel))
-        cost, stage = seen[key]
-        if stage is not None:
-            return _Hit((row, ALL if stage.is_shared else kernel), stage.cost, is_step=not stage.is_beside)
-        if cost is not None:
-            return _Hit((row, None), cost)
-        if not attribution.has_parent_op[row]:
-            return None
-        row = int(attribution.parent_op[row])
-    return None
+        asked, kernels = op[left], work.row[left]
+        columns = (trace.name_id[asked], _detail_ids(trace, asked))
+        beside = () if attribution.is_host else (trace.name_id[kernels], _detail_ids(trace, kernels))
+        first, of = numbered(*columns, *beside)
+        told = [_hit(attribution, int(asked[i]), int(kernels[i])) for i in first.tolist()]
+        is_found = np.asarray([hit is not None for hit in told], dtype=np.bool_)[of]
+        place = np.cumsum([hit is not None for hit in told], dtype=np.int64) - 1 + len(found)
+        found += [hit for hit in told if hit is not None]
+        hit = left[is_found]
+        number[hit] = place[of[is_found]]
+        is_alone = np.asarray([one.is_alone for one in found], dtype=np.bool_)[number[hit]]
+        shared = np.asarray([one.sharer for one in found], dtype=np.int64)[number[hit]]
+        sharer[hit] = np.where(is_alone, work.row[hit], shared)
+        left = left[~is_found]
+        left = left[attribution.has_parent_op[op[left]]]
+        op[left] = attribution.parent_op[op[left]]
+        if not left.size:
+            break
+    return _Hits(tuple(found), number, op, sharer)
 
 
-def _told(attribution: Attribution, row: int, kernel: str | None) -> _Told:
+def _detail_ids(trace: Trace, rows: IntColumn) -> IntColumn:
+    found: IntColumn = np.where(trace.has_detail[rows], trace.detail_id[rows], NOTHING)
+    return found
+
+
+def _hit(attribution: Attribution, op: int, kernel: int) -> _Hit | None:
+    """What an operator row tells of a kernel that it may have launched."""
+    trace = attribution.trace
+    if attribution.is_host:
+        cost, stage = _told(attribution, op, None, None)
+    else:
+        cost, stage = _told(attribution, op, trace.name(kernel), launch_of(trace.detail(kernel)))
+    if stage is not None:
+        return _Hit(stage.cost, not stage.is_beside, not stage.is_shared, STEP)
+    return _Hit(cost) if cost is not None else None
+
+
+_Told = tuple[Cost | None, Stage | None]
+
+
+def _told(attribution: Attribution, row: int, kernel: str | None, launch: Launch | None) -> _Told:
     name, detail = attribution.trace.name(row), attribution.trace.detail(row)
-    cost = cost_of(name, detail, kernel)
+    cost = cost_of(name, detail, kernel, launch)
     if cost is None or detail is None or kernel is None or not has_stages(name):
         return cost, None
-    return cost, stage_of(name, detail, kernel, cost)
+    return cost, stage_of(name, detail, kernel, cost, launch)
 
 
 def _by_name(attribution: Attribution, rows: NDArray[np.int64]) -> dict[tuple[Region, str, int], list[int]]:

@@ -8,6 +8,7 @@ from typing import Final
 
 import numpy as np
 
+from analyzer.core.distinct import distinct
 from analyzer.core.trace import IntColumn, Trace
 
 NOBODY: Final = -1
@@ -36,15 +37,25 @@ class Innermost:
 
 
 def innermost(trace: Trace, rows: IntColumn) -> Innermost:
-    """The innermost of `rows` (of one thread, in trace order) at each moment.
+    """The innermost of `rows` (in trace order) at each moment.
 
     Rows that cross instead of nesting (profilers round, and ROCm's runtime calls outlast their parents) hold until
     their own end; the later of two wins while both are open.
     """
+    nested = _of_nested(trace, rows)
+    if nested is not None:
+        return nested
+    each = [_of_nested(trace, own) or _of_crossing(trace, own) for _, own in by_thread(trace, rows)]
+    # Rows of several threads cross where those of each nest. The row begun last is the one of the highest number.
+    edges = distinct(np.concatenate([one.start_ns for one in each]))
+    return Innermost(edges, np.maximum.reduce([one.at(edges) for one in each]))
+
+
+def _of_crossing(trace: Trace, rows: IntColumn) -> Innermost:
     starts: list[int] = []
     owners: list[int] = []
     open_rows: list[tuple[int, int]] = []
-    # 0.6 µs a row (25,000 operator rows: 15 ms): a stack has no vectorised form.
+    # 0.6 µs a row (25,000 operator rows: 15 ms): a stack of rows that cross has no vectorised form.
     for row, start, end in zip(rows.tolist(), trace.start_ns[rows].tolist(), trace.end_ns[rows].tolist(), strict=True):
         _close(open_rows, start, starts, owners)
         open_rows.append((row, end))
@@ -56,9 +67,13 @@ def innermost(trace: Trace, rows: IntColumn) -> Innermost:
 
 def by_thread(trace: Trace, rows: IntColumn) -> Iterator[tuple[int, IntColumn]]:
     """These rows apart by host thread, each in trace order."""
+    if not rows.size:
+        return
     threads = trace.thread[rows]
-    for thread in np.unique(threads).tolist():
-        yield thread, rows[threads == thread]
+    order = np.argsort(threads, kind="stable")
+    numbers = distinct(threads)
+    begins = np.searchsorted(threads[order], numbers)
+    yield from zip(numbers.tolist(), np.split(rows[order], begins[1:]), strict=True)
 
 
 def parents(trace: Trace, rows: IntColumn) -> IntColumn:
@@ -68,6 +83,8 @@ def parents(trace: Trace, rows: IntColumn) -> IntColumn:
     """
     parent = np.full(len(trace), NOBODY, dtype=np.int64)
     for _, own in by_thread(trace, rows):
+        if _parents_of_nested(trace, own, parent):
+            continue
         open_rows: list[tuple[int, int]] = []
         # As above: 0.5 µs a row.
         for row, start, end in zip(own.tolist(), trace.start_ns[own].tolist(), trace.end_ns[own].tolist(), strict=True):
@@ -77,6 +94,69 @@ def parents(trace: Trace, rows: IntColumn) -> IntColumn:
                 parent[row] = open_rows[-1][0]
             open_rows.append((row, end))
     return parent
+
+
+def _parents_of_nested(trace: Trace, rows: IntColumn, parent: IntColumn) -> bool:
+    """Fills in the parents of rows of one thread, 0.1 µs a row; False, with nothing filled in, where they cross."""
+    has_length = trace.duration_ns[rows] > 0
+    kept, moments = rows[has_length], rows[~has_length]
+    held = _nest(trace.start_ns[kept], trace.end_ns[kept])
+    if held is None:
+        return False
+    around = NOBODY if not moments.size else _stretches(trace, kept, held).at(trace.start_ns[moments])
+    if moments.size and (around > moments).any():
+        return False
+    parent[kept] = np.where(held == NOBODY, NOBODY, kept[held])
+    parent[moments] = around
+    return True
+
+
+def _nest(start: IntColumn, end: IntColumn) -> IntColumn | None:
+    """For each of these intervals, in order of start, the position of the one around it, NOBODY where there is none.
+
+    None where any two cross, or one has no length: those need the stack. In a nested set the intervals that are still
+    open at a start are those around it, so that counting them gives the depth, and the last one that is a level up is
+    the parent; that each then lies within its parent proves that the set was nested.
+    """
+    if (end <= start).any():
+        return None
+    depth = np.arange(start.size) - np.searchsorted(np.sort(end), start, side="right")
+    parent = np.full(start.size, NOBODY, dtype=np.int64)
+    above = np.flatnonzero(depth == 0)
+    for level in range(1, int(depth.max(initial=0)) + 1):
+        own = np.flatnonzero(depth == level)
+        place = np.searchsorted(above, own) - 1
+        if own.size and (not above.size or (place < 0).any()):
+            return None
+        parent[own] = above[place]
+        above = own
+    held = np.flatnonzero(parent != NOBODY)
+    around = parent[held]
+    is_nested = (end[held] <= end[around]) & (start[held] < end[around])
+    return parent if is_nested.all() else None
+
+
+def _of_nested(trace: Trace, rows: IntColumn) -> Innermost | None:
+    """`innermost` of rows that nest, 0.1 µs a row; None where they do not."""
+    kept = rows[trace.duration_ns[rows] > 0]
+    parent = _nest(trace.start_ns[kept], trace.end_ns[kept])
+    return None if parent is None else _stretches(trace, kept, parent)
+
+
+def _stretches(trace: Trace, kept: IntColumn, parent: IntColumn) -> Innermost:
+    """The stretches of nested rows, of each of which `parent` is the position of the one around it."""
+    start, end = trace.start_ns[kept], trace.end_ns[kept]
+    number = np.arange(kept.size)
+    # At one moment rows end before others begin, and inner ones first: a row's number grows with its depth.
+    order = np.lexsort(
+        (
+            np.concatenate((number, -number)),
+            np.concatenate((np.ones_like(number), np.zeros_like(number))),
+            np.concatenate((start, end)),
+        )
+    )
+    owner = np.concatenate((kept, np.where(parent == NOBODY, NOBODY, kept[parent])))
+    return Innermost(np.concatenate((start, end))[order], owner[order])
 
 
 def _close(open_rows: list[tuple[int, int]], until: int | None, starts: list[int], owners: list[int]) -> None:

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final
 
+from analyzer.core.budget import Budget, HostKind
 from analyzer.core.device import Device
 from analyzer.core.graphs import Region
 from analyzer.core.timing import RegionTiming, Timing
@@ -15,6 +16,15 @@ REPLAY_HOST_SHARE: Final = 0.5
 wait are the rest, and no part of the graph. Only for devices measured before the two were told apart, and a rough
 figure: 0.5 to 0.6 in the median of 27 models on one H200 (78 to 98 of 156 µs, the larger with copies of inputs in it),
 0.47 on one three times as slow that hour (214 of 458 µs), 0.91 on a quiet one (81 of 89 µs)."""
+
+
+WRAPPER_SAVED_ON_GPU: Final = 0.9
+"""Of the device's starved time that Inductor's Python wrapper causes, what the C++ wrapper saves, launches included:
+0.63, 0.93, 1.15 and 1.15 in four trials of two models on three H200s (torch 2.11)."""
+
+WRAPPER_SAVED_ON_CPU: Final = 0.09
+"""The same on a CPU, where most of what is called the wrapper's is the start of parallel kernels: 0.09 in each of three
+trials of two models (torch 2.13, 2 cores)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,6 +56,17 @@ def predict_cuda_graphs(region: Replayed, device: Device) -> int | None:
         return None
     waited_ns = max(0.0, host_ns - region.lead_ns) * region.calls
     return round(region.busy_ns + device.kernel_gap_ns * region.kernels + _copying_ns(region, device) + waited_ns)
+
+
+def predict_cpp_wrapper(budget: Budget, *, is_host: bool) -> int | None:
+    """Nanoseconds a step that a region takes with its kernels called from compiled C++; `is_host` on a CPU.
+
+    None where it is not known what the host did while the device was starved.
+    """
+    if budget.starved is None:
+        return None
+    wrapper_ns = sum(part.ns for part in budget.starved if part.kind is HostKind.WRAPPER)
+    return round(budget.elapsed_ns - (WRAPPER_SAVED_ON_CPU if is_host else WRAPPER_SAVED_ON_GPU) * wrapper_ns)
 
 
 def replay_host_ns(device: Device) -> float | None:

@@ -4,20 +4,24 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 import numpy as np
+from numpy.typing import NDArray
 
 from analyzer.core.budget import Part
 from analyzer.core.device import Device
+from analyzer.core.distinct import numbered
 from analyzer.core.graphs import Region
-from analyzer.core.trace import EventKind
+from analyzer.core.trace import EventKind, IntColumn
 from analyzer.derive.attribution import Attribution
 from analyzer.derive.costs.cost import Cost
+from analyzer.derive.costs.launch import launch_of
 from analyzer.derive.doubt import KernelPoint
 from analyzer.derive.host_work import has_dispatch
 from analyzer.derive.kernel_costs import KernelCosts
+from analyzer.derive.python_ops import glue_rows
 from analyzer.derive.residency import missed_rereads, resident_bytes
 from analyzer.derive.roofline import Anomaly, Kernel, RoofPoint, roof_point
 
@@ -61,17 +65,30 @@ class RegionKernels:
 
 
 def region_kernels(
-    attribution: Attribution, costs: KernelCosts, device: Device, allow_tf32: bool | None
+    attribution: Attribution,
+    costs: KernelCosts,
+    device: Device,
+    allow_tf32: bool | None,
+    python_ops: frozenset[str] = frozenset(),
 ) -> tuple[RegionKernels, ...]:
-    """For every region of the profiled pass, copies and memsets left out."""
+    """For every region of the profiled pass, copies and memsets left out. `python_ops` are the operators of a user's
+    that are known to be written in Python: on a CPU what they do between the operators they call is dispatch.
+    """
     work, trace = attribution.work, attribution.trace
     is_kernel = ~np.isin(trace.kind[work.row], (EventKind.COPY, EventKind.MEMSET))
     resident = resident_bytes(costs, attribution, device.l2_bytes)
+    glue = glue_rows(trace, python_ops) if attribution.is_host else frozenset()
+    told = _told(attribution, costs, resident)
     found = []
     for number, region in enumerate(attribution.regions):
-        rows = np.flatnonzero(work.has_region & (work.region == number) & is_kernel).tolist()
-        # 5 µs a kernel.
-        judged = [_judge(attribution, costs, (i, float(resident[i])), device, allow_tf32) for i in rows]
+        own = np.flatnonzero(work.has_region & (work.region == number) & is_kernel)
+        # 30 µs a kernel, of which many are equal: those of short kernels repeat to the nanosecond.
+        first, of = numbered(*(column[own] for column in told))
+        different = [
+            _judge(attribution, costs, (i, float(resident[i])), device, allow_tf32) for i in own[first].tolist()
+        ]
+        judged, rows = [different[i] for i in of.tolist()], own.tolist()
+        judged = [_as_dispatch(j) if int(work.row[i]) in glue else j for i, j in zip(rows, judged, strict=True)]
         steps = [[j for j in judged if j.step == step] for step in attribution.recorded_steps]
         found.append(
             RegionKernels(
@@ -83,6 +100,23 @@ def region_kernels(
             )
         )
     return tuple(found)
+
+
+def _told(attribution: Attribution, costs: KernelCosts, resident: NDArray[np.float64]) -> tuple[IntColumn, ...]:
+    """All that is known of each kernel, in columns: those that are equal in them are judged alike."""
+    work, trace = attribution.work, attribution.trace
+    numbers: dict[int, int] = {}
+    cost = np.asarray([numbers.setdefault(id(cost), len(numbers)) for cost in costs.costs], dtype=np.int64)
+    return (
+        trace.name_id[work.row],
+        np.where(trace.has_detail[work.row], trace.detail_id[work.row], -1),
+        trace.device[work.row],
+        work.own_ns,
+        work.step,
+        cost,
+        costs.shares.view(np.int64),
+        resident.view(np.int64),
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,12 +141,30 @@ def _judge(
     work = attribution.work
     name, own_ns = attribution.trace.name(int(work.row[index])), int(work.own_ns[index])
     kernel = _kernel(name, own_ns, costs.costs[index], (float(costs.shares[index]), held), device)
+    if kernel.instructions is None and not kernel.flops:
+        # What is counted needs no other reason to wait.
+        kernel = replace(kernel, occupied_share=_occupied_share(attribution, int(work.row[index])))
     dispatch = device.empty_op_ns if attribution.is_host and has_dispatch(name) else None
     dispatch_ns = min(own_ns, round(dispatch or 0.0))
     point = roof_point(kernel, device, allow_tf32)
     cost = costs.costs[index]
     is_counted = cost is not None and cost.is_counted
     return _Judged(int(work.step[index]), is_counted, own_ns, own_ns - dispatch_ns, dispatch_ns, point, name)
+
+
+def _occupied_share(attribution: Attribution, row: int) -> float | None:
+    """The share of its device's multiprocessors that a kernel has a block for; None where either number is not told."""
+    trace = attribution.trace
+    launch = launch_of(trace.detail(row))
+    device = next((d for d in trace.facts.devices if d.number == int(trace.device[row])), None)
+    if attribution.is_host or launch is None or device is None or not device.multiprocessors:
+        return None
+    return min(1.0, launch.blocks / device.multiprocessors)
+
+
+def _as_dispatch(judged: _Judged) -> _Judged:
+    """An operator that does nothing of its own but calling others."""
+    return replace(judged, work_ns=0, dispatch_ns=judged.own_ns)
 
 
 def _point(judged: _Judged) -> KernelPoint:
@@ -144,6 +196,7 @@ def _kernel(name: str, own_ns: int, cost: Cost | None, part: tuple[float, float]
         read_bytes=(sum(cost.reads) + again) * share if cost.writes else None,
         resident_bytes=held,
         crossing_bytes=None if cost.crossings is None else cost.crossings * share,
+        masked_flops=cost.masked_flops * share,
     )
 
 

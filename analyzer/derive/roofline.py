@@ -9,6 +9,14 @@ from typing import Final
 
 from analyzer.core.budget import Part
 from analyzer.core.device import VECTOR, Device, Source
+from analyzer.derive.reached_rates import (
+    HOPPER,
+    REACHED_BY_COPIES,
+    REACHED_BY_DTYPE,
+    REACHED_BY_PRODUCTS,
+    REACHED_BY_VECTORS,
+    clock_rise,
+)
 
 LATENCY_SHARE: Final = 0.40
 """Under this share of both roofs a kernel waits rather than works: the mark that our verdicts are validated against
@@ -51,16 +59,6 @@ CPU that torch is run on."""
 OPERATIONS_A_MULTIPLY_ADD: Final = 2
 """An instruction of `Kernel.instructions` takes the time of one multiply-add, which a peak counts as two operations."""
 
-REACHED_BY_PRODUCTS: Final = 0.93
-REACHED_BY_DTYPE: Final = {"float32": 0.87, "int8": 0.68}
-REACHED_BY_VECTORS: Final = 0.98
-REACHED_BY_COPIES: Final = 0.91
-"""What the kernels that measure a device reach of its hardware's own rates by the counters of an H200: products of
-8192³ in bf16, TF32 and fp8 93, 93 and 92 % of the tensor cores' time, in float32 (4096³) 87 % of the issue slots, in
-int8, for which cuBLAS takes a kernel made for Ampere, 68 %; copies, reads and fills of 0.5 GB 89 to 92 % of DRAM's
-rate. Multiply-adds from registers: 65.7 of 66.9 TFLOP/s at 1.98 GHz."""
-
-HOPPER: Final = re.compile(r"\b(?:H100|H200|H800|H20|GH200)\b")
 SYNCHRONOUS: Final = re.compile(r"flash_fwd_|flash_bwd_|fmha_cutlass|cutlass_80_|(?:^|_)sm80_|_s1688|_s16816")
 SYNCHRONOUS_SHARE: Final = 0.629
 """Kernels made for Ampere multiply by `mma`, which on average reaches 62.9 % of what Hopper's own `wgmma` does (Luo et
@@ -97,7 +95,8 @@ class Kernel:
 
     `flops`, `bytes`, `dtype`, `instructions` and `is_floor` are those of its `Cost`; `read_bytes` is the part of
     `bytes` that is read, `resident_bytes` the part that the cache may have held already, `crossing_bytes` what crosses
-    between that cache and the multiprocessors where it is more.
+    between that cache and the multiprocessors where it is more. `masked_flops` are done beside `flops` and
+    thrown away. `occupied_share` is the share of the multiprocessors that have a block of it at all, at most.
     """
 
     name: str
@@ -110,6 +109,8 @@ class Kernel:
     read_bytes: float | None = None
     resident_bytes: float = 0.0
     crossing_bytes: float | None = None
+    masked_flops: float = 0.0
+    occupied_share: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -221,7 +222,9 @@ def _shares(kernel: Kernel, device: Device, times: _Times) -> _Shares:
     compute_ns = times.compute_ns or 0.0
     if device.kind != "cuda" or device.source is not Source.MEASURED:
         return _Shares(compute_ns / ns, times.memory_ns / ns)
-    matrix_ns = REACHED_BY_DTYPE.get(times.unit or "", REACHED_BY_PRODUCTS) * (times.matrix_ns or 0.0)
+    done = 1.0 + kernel.masked_flops / kernel.flops if kernel.flops else 1.0
+    matrix_ns = REACHED_BY_DTYPE.get(times.unit or "", REACHED_BY_PRODUCTS) * (times.matrix_ns or 0.0) * done
+    matrix_ns /= clock_rise(device, times.unit, (times.matrix_ns or 0.0) * done / ns)
     return _Shares(
         max(matrix_ns, REACHED_BY_VECTORS * (times.instruction_ns or 0.0)) / ns,
         max(REACHED_BY_COPIES * times.dram_ns, times.crossing_ns) / ns,
@@ -246,7 +249,7 @@ def _far_part(kernel: Kernel, device: Device, times: _Times, shares: _Shares) ->
         return Part.LATENCY
     if device.kind == "cpu":
         return _nearer(shares) if kernel.flops and share >= FAR_SHARE else Part.UNKNOWN_KERNELS
-    is_counted = bool(kernel.flops) or times.instruction_ns is not None
+    is_counted = bool(kernel.flops) or times.instruction_ns is not None or _leaves_most_idle(kernel, device, times)
     return Part.LATENCY if is_counted else Part.UNKNOWN_KERNELS
 
 
@@ -255,8 +258,23 @@ def _nearer(shares: _Shares) -> Part:
 
 
 def _unknown(kernel: Kernel, device: Device, times: _Times | None, anomaly: Anomaly | None) -> RoofPoint:
-    part = Part.LATENCY if _is_about_empty(kernel, device) else Part.UNKNOWN_KERNELS
+    is_waiting = _is_about_empty(kernel, device) or _leaves_most_idle(kernel, device, times)
+    part = Part.LATENCY if is_waiting else Part.UNKNOWN_KERNELS
     return RoofPoint(part, None, times.memory_ns if times is not None else None, anomaly)
+
+
+def _leaves_most_idle(kernel: Kernel, device: Device, times: _Times | None) -> bool:
+    """Whether so few multiprocessors have a block that neither throughput can reach LATENCY_SHARE, whatever is done:
+    each gives at most its part of the arithmetic, and takes at most its part of what the L2 gives.
+    """
+    share = kernel.occupied_share
+    if device.kind != "cuda" or share is None or share >= LATENCY_SHARE:
+        return False
+    if times is not None and not kernel.is_floor:
+        return times.memory_ns < LATENCY_SHARE * kernel.duration_ns
+    if not device.l2_bytes_per_s or not device.memory_bytes_per_s:
+        return False
+    return share * max(1.0, device.l2_bytes_per_s / device.memory_bytes_per_s) < LATENCY_SHARE
 
 
 def _times(kernel: Kernel, device: Device, allow_tf32: bool | None) -> _Times | None:

@@ -6,10 +6,15 @@ from typing import Final, assert_never
 
 from analyzer.core.budget import Budget, HostPart, Part
 from analyzer.core.quantities import count, duration, share
+from analyzer.core.verdict import Bound
 from analyzer.derive.budget import RegionBudget
+from analyzer.derive.confidence import bound_ns
 
 WORTH_SHARE: Final = 0.01
 """Parts under this share of a region are neither evidence nor a saving: its clean time repeats to about 1 %."""
+
+NEAR_RIVAL: Final = 0.5
+"""A bound with half the time of the largest one is called near: as the headline names a runner-up (a choice)."""
 
 WORTH_OF_STARVED: Final = 0.05
 """Kinds of host work under this share of the starved time are summed: the shares are rough."""
@@ -28,7 +33,9 @@ def worth_saying(budget: Budget) -> list[Part]:
 def sentences(region: RegionBudget, budget: Budget, part: Part) -> tuple[str, ...]:
     """What this part is; where it is the starved one, also what the host did meanwhile, if that is known."""
     told = (sentence(region, budget, part),)
-    return (*told, host_sentence(budget.starved)) if part is Part.STARVED and budget.starved else told
+    if part is not Part.STARVED or not budget.starved:
+        return told
+    return (*told, host_sentence(budget.starved, is_recorded=region.is_recorded))
 
 
 def sentence(region: RegionBudget, budget: Budget, part: Part) -> str:
@@ -57,16 +64,53 @@ def sentence(region: RegionBudget, budget: Budget, part: Part) -> str:
             assert_never(part)
 
 
-def host_sentence(starved: tuple[HostPart, ...]) -> str:
+def bound_name(bound: Bound) -> str:
+    """As it is said: `CPU`, `memory`."""
+    return "CPU" if bound is Bound.CPU else bound.value
+
+
+def rival_sentence(budget: Budget, bound: Bound, rival: Bound, wins: float) -> str:
+    """That `rival` has the larger part in this share of the perturbed budgets, and what would make it so.
+
+    Near is only what has a comparable time as it is. A rival with little of its own can win by what moves between
+    them: kernels at the edge of two classes, or time that nothing explains; then that is what is said.
+    """
+    mine, other = bound_ns(budget, bound), bound_ns(budget, rival)
+    shares = f"{share(other / budget.elapsed_ns)} against {share(mine / budget.elapsed_ns)}"
+    name = bound_name(rival)
+    if other >= NEAR_RIVAL * mine:
+        return f"{name} is near: {shares}, and within the errors of measuring the larger in {share(wins)} of cases"
+    return (
+        f"{name} may be the larger all the same, in {share(wins)} of cases within the errors of counting and "
+        f"measuring: {_what_moves(budget, bound, rival)} ({shares} as it was counted)"
+    )
+
+
+def _what_moves(budget: Budget, bound: Bound, rival: Bound) -> str:
+    unexplained = budget.ns(Part.UNKNOWN_KERNELS) + budget.ns(Part.OTHER)
+    reasons = []
+    if Bound.CPU not in (bound, rival):
+        reasons.append("its kernels lie near the edge between the two")
+    else:
+        reasons.append("the host's time differs from pass to pass")
+    if unexplained >= WORTH_SHARE * budget.elapsed_ns:
+        reasons.append(f"{share(unexplained / budget.elapsed_ns)} is not explained and may be its")
+    return ", and ".join(reasons)
+
+
+def host_sentence(starved: tuple[HostPart, ...], *, is_recorded: bool = False) -> str:
     """`of it 31 % launch calls, 22 % guards, …`: the shares come from the profiled pass."""
     whole = sum(part.ns for part in starved)
     ordered = sorted(starved, key=lambda part: -part.ns)
     named = [part for part in ordered if part.ns >= WORTH_OF_STARVED * whole]
     texts = [f"{share(part.ns / whole)} {part.kind.value}" for part in named]
     rest = whole - sum(part.ns for part in named)
-    return (
-        f"of it {', '.join([*texts, f'{share(rest / whole)} else'] if rest else texts)} (scaled from the profiled pass)"
-    )
+    how = "as the profiler recorded it" if is_recorded else "scaled from the profiled pass"
+    return f"of it {', '.join([*texts, f'{share(rest / whole)} else'] if rest else texts)} ({how})"
+
+
+def _peaks(region: RegionBudget) -> str:
+    return "the data sheet's peaks" if region.is_recorded else "the measured peaks"
 
 
 def _gaps(region: RegionBudget) -> str:
@@ -77,4 +121,4 @@ def _gaps(region: RegionBudget) -> str:
 
 def _floor(region: RegionBudget, part: Part, of: str) -> str:
     floor = next((f for f in region.floors if f.part is part), None)
-    return f"; their {of} alone would take {duration(floor.ns)} at the measured peaks" if floor is not None else ""
+    return f"; their {of} alone would take {duration(floor.ns)} at {_peaks(region)}" if floor is not None else ""

@@ -87,13 +87,14 @@ def cut(trace: Trace) -> Timeline:
     rows = np.asarray(sorted(keys), dtype=np.int64)
     parent = parents(trace, rows)
     step = _step_at(starts, ends, trace.start_ns[rows])
-    outermost = [(int(s), r) for s, r in zip(step, rows.tolist(), strict=True) if s != NOWHERE and parent[r] == NOBODY]
+    outermost: dict[int, list[int]] = {}
+    for s, r in zip(step.tolist(), rows.tolist(), strict=True):
+        if s != NOWHERE and parent[r] == NOBODY:
+            outermost.setdefault(s, []).append(r)
     regions: dict[Region, int] = {}
     spans: list[Span] = []
     for number, (start, end) in enumerate(zip(starts.tolist(), ends.tolist(), strict=True)):
-        spans += _spans(
-            trace, keys, [r for s, r in outermost if s == number], Span(number, NOWHERE, start, end), regions
-        )
+        spans += _spans(trace, keys, outermost.get(number, []), Span(number, NOWHERE, start, end), regions)
     # Nested ranges of other graphs have no span, but their kernels need a region.
     for row, at in zip(rows.tolist(), step.tolist(), strict=True):
         if at != NOWHERE:

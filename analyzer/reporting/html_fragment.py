@@ -9,13 +9,16 @@ from analyzer.core import quantities
 from analyzer.core.budget import Budget, Part
 from analyzer.core.report import Report
 from analyzer.reporting.budget_bar import part_title, parts_in
+from analyzer.reporting.caveats import chosen_caveats
 from analyzer.reporting.device_text import peaks_text
 from analyzer.reporting.palette import part_colour
-from analyzer.reporting.plain_text import plain
+from analyzer.reporting.plain_text import plain, plain_command
 from analyzer.reporting.renderer import Page, Renderer
 from analyzer.reporting.rows import RegionRow, place, region_rows, verdict_text
 
 SENTENCE_LIMIT: Final = 400
+COMMAND_LIMIT: Final = 2_000
+"""A command is to be copied: it is never cut, short of what a page could hold."""
 _BAR_PX: Final = 160
 _MAX_ROWS: Final = 100
 """Rows of a table in a notebook: more make the page slow, and nobody scrolls that far. The rest are counted."""
@@ -30,7 +33,8 @@ def render(report: Report, page: Page) -> str:
         _regions(report),
         _legend(report),
         _findings(report),
-        _line("code", report.next_command, ""),
+        *(_line("p", line, "margin:2px 0") for line in chosen_caveats(report)),
+        f'<code style="white-space:pre-wrap">{escape(plain_command(report.next_command, COMMAND_LIMIT))}</code>',
     ]
     return f'<div class="graphbound-report" style="font-size:13px">{"".join(parts)}</div>\n'
 

@@ -11,6 +11,7 @@ import msgspec
 import numpy as np
 
 from analyzer.core.errors import UnreadableFileError
+from analyzer.core.gate import GateResult, ModelGate
 from analyzer.core.report import REPORT_SCHEMA, Report
 from analyzer.reporting.from_wire import report_from_wire
 from analyzer.reporting.plain_text import escaped
@@ -20,6 +21,9 @@ from analyzer.reporting.wire import WireReport
 
 REPORT_FILE: Final = "report.json"
 """Its name in a run folder."""
+
+GATE_SCHEMA: Final = 1
+"""Of what `analyze check --format json` prints; the reports in it have their own."""
 
 _UNSAFE: Final = re.compile("[\x7f-\x9f\u061c\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff]")
 """What JSON need not escape and a terminal may obey: DEL, the C1 controls (U+009B starts an escape sequence), marks
@@ -60,12 +64,16 @@ def read_report(path: str | Path) -> Report:
 
 
 def encode_report(report: Report) -> bytes:
-    wire_report = report_to_wire(report)
+    return public_json(report_to_wire(report))
+
+
+def public_json(value: Any) -> bytes:
+    """Indented JSON that a terminal may show, ending in a newline; the same value gives the same bytes."""
     try:
-        data = msgspec.json.encode(wire_report, enc_hook=_plain_number)
+        data = msgspec.json.encode(value, enc_hook=_plain_number)
     except UnicodeEncodeError:
         # A file name that is not UTF-8 comes with lone surrogates, which JSON cannot hold.
-        data = msgspec.json.encode(_without_surrogates(msgspec.to_builtins(wire_report, enc_hook=_plain_number)))
+        data = msgspec.json.encode(_without_surrogates(msgspec.to_builtins(value, enc_hook=_plain_number)))
     text = msgspec.json.format(data, indent=2).decode()
     return _UNSAFE.sub(lambda found: f"\\u{ord(found[0]):04x}", text).encode() + b"\n"
 
@@ -93,6 +101,38 @@ def render(report: Report, page: Page) -> str:
     return encode_report(report).decode()
 
 
+def render_gate(gate: GateResult, page: Page) -> str:
+    """What `analyze check` found, each model with its whole report; the page changes nothing."""
+    models = [_model_to_wire(model) for model in gate.models]
+    found = {
+        "schema": GATE_SCHEMA,
+        "headline": gate.headline,
+        "passed": gate.has_passed,
+        "exit_code": int(gate.exit_code),
+        "against": gate.against,
+        "models": models,
+        "notes": gate.notes,
+        "accept": gate.accept,
+        "accept_file": gate.accept_file,
+        "command": gate.command,
+    }
+    return public_json(found).decode()
+
+
+def _model_to_wire(model: ModelGate) -> dict[str, Any]:
+    return {
+        "name": model.name,
+        "passed": model.has_passed,
+        "error": model.error,
+        "error_code": model.error_code,
+        "folder": model.folder,
+        "checks": model.checks,
+        "silenced": model.silenced,
+        "notes": model.notes,
+        "report": None if model.report is None else report_to_wire(model.report),
+    }
+
+
 def _where_cut(error: Exception, size: int) -> str:
     if "truncated" in str(error):
         return f"the file ends too early, at byte {size}"
@@ -114,4 +154,6 @@ def _without_surrogates(value: Any) -> Any:
     return [_without_surrogates(member) for member in value] if isinstance(value, list | tuple) else value
 
 
-RENDERER: Final = Renderer(id="json", summary="report.json as it is saved, for other programs", render=render)
+RENDERER: Final = Renderer(
+    id="json", summary="report.json as it is saved, for other programs", render=render, render_gate=render_gate
+)

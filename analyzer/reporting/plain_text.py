@@ -4,6 +4,7 @@ own task.
 
 from __future__ import annotations
 
+import re
 import unicodedata
 from typing import Final
 
@@ -21,15 +22,27 @@ _HIDDEN: Final = frozenset({"Cc", "Cf", "Cs", "Co", "Zl", "Zp"})
 and zero-width marks, lone surrogates, private use, line and paragraph separators."""
 
 
+_NONCHARACTER: Final = re.compile(
+    f"[\ufdd0-\ufdef{''.join(chr(p << 16 | e) for p in range(17) for e in (0xFFFE, 0xFFFF))}]"
+)
+"""What no text may hold, and XML cannot."""
+
+
 def plain(text: str, limit: int = NAME_LIMIT) -> str:
     """`text` on one line: white space as single spaces, what cannot be seen as `\\x1b` or `\\u202e`, at most `limit`
     characters, the last an ellipsis where something was cut.
     """
     # Cut before the loop too: a message can be a megabyte long. No character becomes less than one.
     words = " ".join(text[: 4 * limit].split())
-    shown = "".join(escaped(c) if unicodedata.category(c) in _HIDDEN else c for c in words)
+    shown = "".join(escaped(c) if _is_hidden(c) else c for c in words)
     is_cut = len(shown) > limit or len(text) > 4 * limit
     return shown[: limit - 1] + ELLIPSIS if is_cut else shown
+
+
+def plain_command(text: str, limit: int) -> str:
+    """A command to copy: like `plain`, with its white space as it is, since two spaces may be in a name."""
+    shown = "".join(escaped(c) if _is_hidden(c) else c for c in text[:limit])
+    return shown[: limit - 1] + ELLIPSIS if len(text) > limit or len(shown) > limit else shown
 
 
 def plain_lines(text: str, limit: int = MESSAGE_LINES) -> str:
@@ -37,6 +50,10 @@ def plain_lines(text: str, limit: int = MESSAGE_LINES) -> str:
     lines = text.splitlines()
     shown = [plain(line, MESSAGE_WIDTH) for line in lines[:limit]]
     return "\n".join(shown + [f"{ELLIPSIS} ({len(lines) - limit} more lines)"] * (len(lines) > limit))
+
+
+def _is_hidden(character: str) -> bool:
+    return unicodedata.category(character) in _HIDDEN or _NONCHARACTER.match(character) is not None
 
 
 def escaped(character: str) -> str:

@@ -1,11 +1,14 @@
-"""What a format is: an id, a sentence, and one function from a report and a page to text."""
+"""What a format is: an id, a sentence, and a function that makes text of a report; another one for a gate's result."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from typing import Final, Protocol
 
+from analyzer.core.gate import GateResult
 from analyzer.core.report import Report
+from analyzer.reporting.repository import NO_REPOSITORY, Repository
+from analyzer.reporting.word import Word
 
 PAGE_WIDTH: Final = 80
 """Columns of a page when nobody says otherwise, and the fewest that are laid out for."""
@@ -13,23 +16,35 @@ PAGE_WIDTH: Final = 80
 
 @dataclass(frozen=True, slots=True)
 class Page:
-    """Where text will be shown. `is_ascii` where the other end cannot take `→`, `×` and `µ`."""
+    """Where text will be shown. `is_ascii` where the other end cannot take `→`, `×` and `µ`.
+
+    `most_bytes` is the most that the other end takes, None: the format's own limit, if it has one. `rules` explain the
+    findings where a format takes explanations along.
+    """
 
     width: int = PAGE_WIDTH
     has_colour: bool = False
     is_ascii: bool = False
+    most_bytes: int | None = None
+    repository: Repository = NO_REPOSITORY
+    rules: tuple[Word, ...] = ()
 
 
 class Render(Protocol):
     def __call__(self, report: Report, page: Page) -> str: ...
 
 
+class RenderGate(Protocol):
+    def __call__(self, gate: GateResult, page: Page) -> str: ...
+
+
 @dataclass(frozen=True, slots=True)
 class Renderer:
     """`id` is the name of the file it lives in. `render` is pure: the same report and page give the same text, which
-    ends in a newline.
+    ends in a newline. `render_gate` does the same with what `analyze check` found; None: this format shows none.
     """
 
     id: str
     summary: str
     render: Render
+    render_gate: RenderGate | None = None

@@ -4,10 +4,19 @@ from __future__ import annotations
 
 from typing import Final
 
-from analyzer.reporting import html_fragment, json, terminal
+from analyzer.reporting import github, gitlab, html_fragment, json, junit, markdown, sarif, terminal
 from analyzer.reporting.renderer import Renderer
 
-RENDERERS: Final[tuple[Renderer, ...]] = (terminal.RENDERER, json.RENDERER, html_fragment.RENDERER)
+RENDERERS: Final[tuple[Renderer, ...]] = (
+    terminal.RENDERER,
+    json.RENDERER,
+    html_fragment.RENDERER,
+    github.RENDERER,
+    markdown.RENDERER,
+    sarif.RENDERER,
+    gitlab.RENDERER,
+    junit.RENDERER,
+)
 
 
 def renderer(renderer_id: str) -> Renderer:

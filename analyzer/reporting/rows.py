@@ -37,11 +37,15 @@ class RegionRow:
 
 
 def region_rows(report: Report) -> tuple[RegionRow, ...]:
-    """Every graph and every gap; a gap stands after the graph that it follows, the one at the start first."""
+    """Every graph of the step and every gap; a gap stands after the graph that it follows, the one at the start first.
+
+    A graph that no step calls any more is no part of the step, and has no row.
+    """
     whole_ns = step_ns(report)
-    labels = _labels(report.graphs)
+    graphs = tuple(graph for graph in report.graphs if graph.is_in_step)
+    labels = _labels(graphs)
     rows = [_gap_row(gap, whole_ns, labels) for gap in report.eager_gaps if gap.key.after is None]
-    for graph in report.graphs:
+    for graph in graphs:
         rows.append(_graph_row(graph, whole_ns, labels[graph.key]))
         rows.extend(_gap_row(gap, whole_ns, labels) for gap in report.eager_gaps if gap.key.after == graph.key)
     rows.extend(
@@ -61,6 +65,8 @@ def step_ns(report: Report) -> int | None:
 
 def graph_label(graph: GraphReport) -> str:
     """`model.py:41`, with `fwd` or `bwd` for the halves of a training graph."""
+    if graph.label is not None:
+        return plain(graph.label, 120)
     match graph.key.direction:
         case Direction.INFERENCE:
             suffix = ""

@@ -11,7 +11,8 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Final
 
 from analyzer.core.report import Report
-from analyzer.reporting.plain_text import plain
+from analyzer.core.shell import ascii_command
+from analyzer.reporting.plain_text import plain_command
 from analyzer.reporting.renderer import PAGE_WIDTH, Page, Renderer
 
 if TYPE_CHECKING:
@@ -47,8 +48,10 @@ def render(report: Report, page: Page) -> str:
     for block in _blocks(report, console.width):
         console.print(block)
     lines = [line.rstrip() for line in out.getvalue().splitlines()]
-    text = "\n".join([*lines, "", plain(report.next_command, COMMAND_LIMIT)]) + "\n"
-    return _in_ascii(text) if page.is_ascii else text
+    text = "\n".join([*lines, "", ""])
+    command = plain_command(report.next_command, COMMAND_LIMIT)
+    # A command in which a character became `?` is another command.
+    return f"{_in_ascii(text)}{ascii_command(command)}\n" if page.is_ascii else f"{text}{command}\n"
 
 
 def _blocks(report: Report, width: int) -> Iterator[RenderableType]:

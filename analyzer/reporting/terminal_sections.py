@@ -16,9 +16,11 @@ from analyzer.core.finding import Finding, RuleFailure
 from analyzer.core.report import Attributed, Report
 from analyzer.core.trial import Accuracy, Change, Comparison
 from analyzer.core.verdict import Verdict
+from analyzer.reporting.caveats import chosen_caveats
 from analyzer.reporting.device_text import peaks_text
 from analyzer.reporting.plain_text import plain
 from analyzer.reporting.rows import RegionRow, bound_word, place, region_rows
+from analyzer.reporting.terminal_ranks import honesty_section, ranks_section
 from analyzer.reporting.terminal_tables import graph_table, plan_table, prediction_table, refusals, step_bars
 
 Section = Callable[[Report, int], list[RenderableType]]
@@ -55,6 +57,9 @@ def _head(report: Report, width: int) -> list[RenderableType]:
         blocks.append(Text(f"PARTIAL REPORT: {plain(report.partial, SENTENCE_LIMIT)}", style="bold red"))
     if report.capture is not None and not report.graphs:
         blocks.append(Text(SILENT_EAGER, style="bold red"))
+    # What a recording cannot be believed in comes before what is concluded from it.
+    honest = honesty_section(report, width)
+    blocks += [Text(""), *honest, Text("")] if honest else []
     blocks.append(Text(plain(report.headline, SENTENCE_LIMIT), style="bold"))
     return blocks
 
@@ -110,6 +115,12 @@ def _not_taken(report: Report, width: int) -> list[RenderableType]:
     return head + [_indented(Text(line), 2) for line in lines]
 
 
+def _to_know(report: Report, width: int) -> list[RenderableType]:
+    lines = chosen_caveats(report)
+    head: list[RenderableType] = [Text("To know of what was chosen", style="bold")] if lines else []
+    return head + [_indented(Text(plain(line, SENTENCE_LIMIT)), 2) for line in lines]
+
+
 def _predictions(report: Report, width: int) -> list[RenderableType]:
     return prediction_table(report, width)
 
@@ -159,7 +170,9 @@ SECTIONS: Final[tuple[Section, ...]] = (
     _step,
     _graphs,
     _why,
+    ranks_section,
     _findings,
+    _to_know,
     _not_taken,
     _predictions,
     _plans,

@@ -6,18 +6,16 @@ from collections import defaultdict
 from collections.abc import Iterable
 from typing import Final, assert_never
 
-from rich.cells import cell_len
 from rich.console import RenderableType
-from rich.table import Table
 from rich.text import Text
 
 from analyzer.core import quantities
 from analyzer.core.budget import Budget, Part
-from analyzer.core.report import DEFAULT_PLAN, CandidateReport, PlanTrial, Report
+from analyzer.core.report import DEFAULT_PLAN, CandidateReport, GraphReport, PlanTrial, Report
 from analyzer.core.trial import TrialOutcome
 from analyzer.reporting.budget_bar import letter, parts_in, segments
-from analyzer.reporting.plain_text import ELLIPSIS, plain
-from analyzer.reporting.renderer import PAGE_WIDTH
+from analyzer.reporting.fitted_table import Cell, Column, bare_table, fitted_table
+from analyzer.reporting.plain_text import plain
 from analyzer.reporting.rows import RegionRow, graph_label, region_rows, verdict_text
 
 MAX_ROWS: Final = 24
@@ -26,8 +24,10 @@ MAX_ROWS: Final = 24
 MAX_PREDICTIONS: Final = 12
 """Predictions that are shown, of the longest graphs first."""
 
-_LABEL: Final = 22
 _BAR: Final = 10
+_CANDIDATE: Final = 18
+_PREDICTED: Final = 30
+"""Cells of a candidate's name; combined ones can be longer, and are whole in report.json."""
 _STEP_BAR: Final = 52
 _REASON_LIMIT: Final = 160
 
@@ -38,14 +38,18 @@ def step_bars(report: Report, width: int) -> list[RenderableType]:
     if before is None:
         return []
     longest = max(before.elapsed_ns, after.elapsed_ns if after else 0)
-    table = _table(has_titles=False)
+    table = bare_table()
     for _ in range(3):
         table.add_column(no_wrap=True)
-    for word, budget in (("before", before), ("after", after)):
+    for word, budget in (("all" if report.is_recorded else "before", before), ("after", after)):
         if budget is not None:
             table.add_row(f"  {word}", _bar(budget, _STEP_BAR, longest), quantities.duration(budget.elapsed_ns))
     legend = [Text(f"  {line}") for line in _lines(_legend(before, after), width - 2)]
-    return [Text("Where a step goes", style="bold"), table, *legend]
+    return [
+        Text("Where the recorded time goes" if report.is_recorded else "Where a step goes", style="bold"),
+        table,
+        *legend,
+    ]
 
 
 def graph_table(report: Report, width: int) -> list[RenderableType]:
@@ -54,30 +58,40 @@ def graph_table(report: Report, width: int) -> list[RenderableType]:
     if not rows:
         return []
     has_after = any(row.after_ns is not None for row in rows)
-    extra = width - PAGE_WIDTH
-    table = _table()
-    table.add_column("graph", width=_LABEL + extra, no_wrap=True)
-    table.add_column("bound by", width=12, no_wrap=True)
-    table.add_column("share", width=6, justify="right", no_wrap=True)
-    table.add_column("budget", width=_BAR, no_wrap=True)
-    table.add_column("plan", width=11, no_wrap=True)
-    table.add_column("before → after" if has_after else "a step", width=14, justify="right", no_wrap=True)
     shown, rest = _longest(rows)
-    for row in shown:
-        table.add_row(
-            shortened(row.label, _LABEL + extra),
-            verdict_text(row.verdict),
-            quantities.share(row.share) if row.share is not None else "?",
-            _bar(row.budget, _BAR, None),
-            "eager" if row.chosen is None else plain(row.chosen),
-            _times(row.before_ns, row.after_ns, has_after=has_after),
-        )
+    lines: list[tuple[Cell, ...]] = [_region_cells(row, has_after=has_after) for row in shown]
     if rest:
-        table.add_row(*_rest_cells(rest, has_after=has_after))
+        lines.append(_rest_cells(rest, has_after=has_after))
+    columns = (
+        Column("graph"),
+        Column("bound by", 12),
+        Column("share", 6, is_number=True),
+        Column("budget", _BAR),
+        Column("plan", 11, most=_CANDIDATE),
+        Column("before → after" if has_after else "a step", 14, is_number=True),
+    )
+    table = fitted_table(columns, lines, width)
     parts = parts_in(row.budget for row in rows)
     legend = [] if report.step_budget is not None else _lines([f"{letter(p)} {p.value}" for p in parts], width - 2)
-    head = Text.assemble(("Graphs and the eager gaps between them", "bold"), ", ms a step")
+    head = _graphs_head(report)
     return [head, table, *(Text(f"  {line}") for line in legend)]
+
+
+def _region_cells(row: RegionRow, *, has_after: bool) -> tuple[Cell, ...]:
+    return (
+        row.label,
+        verdict_text(row.verdict),
+        quantities.share(row.share) if row.share is not None else "?",
+        _bar(row.budget, _BAR, None),
+        "eager" if row.chosen is None else plain(row.chosen),
+        _times(row.before_ns, row.after_ns, has_after=has_after),
+    )
+
+
+def _graphs_head(report: Report) -> Text:
+    if report.is_recorded:
+        return Text.assemble(("Regions of the recording", "bold"), ", ms in all")
+    return Text.assemble(("Graphs and the eager gaps between them", "bold"), ", ms a step")
 
 
 def prediction_table(report: Report, width: int) -> list[RenderableType]:
@@ -88,25 +102,24 @@ def prediction_table(report: Report, width: int) -> list[RenderableType]:
     pairs = [(g, c) for g, c in reversed(tried.values()) if c.predicted_ns is not None and c.measured_ns is not None]
     if not pairs:
         return []
-    table = _table()
-    label_width = width - 51
-    table.add_column("  graph", width=label_width, no_wrap=True)
-    table.add_column("candidate", width=16, no_wrap=True)
-    for title in ("predicted", "measured", "off"):
-        table.add_column(title, width=9, justify="right", no_wrap=True)
-    for graph, candidate in pairs[:MAX_PREDICTIONS]:
-        predicted, measured = candidate.predicted_ns, candidate.measured_ns
-        table.add_row(
-            f"  {shortened(graph_label(graph), label_width - 2)}",
-            plain(candidate.candidate),
-            quantities.milliseconds(predicted),
-            quantities.milliseconds(measured),
-            _off(predicted, measured),
-        )
+    lines = [_prediction_cells(graph, candidate) for graph, candidate in pairs[:MAX_PREDICTIONS]]
+    figures = (Column(title, 9, is_number=True) for title in ("predicted", "measured", "off"))
+    table = fitted_table((Column("  graph"), Column("candidate", 16, most=_PREDICTED), *figures), lines, width)
     more = len(pairs) - MAX_PREDICTIONS
     tail = [Text(f"  and {more} more in report.json")] if more > 0 else []
     head = Text.assemble(("Predicted before it was measured", "bold"), ", ms of the graph in a step")
     return [head, table, *tail]
+
+
+def _prediction_cells(graph: GraphReport, candidate: CandidateReport) -> tuple[str, ...]:
+    predicted, measured = candidate.predicted_ns, candidate.measured_ns
+    return (
+        f"  {graph_label(graph)}",
+        plain(candidate.candidate),
+        quantities.milliseconds(predicted),
+        quantities.milliseconds(measured),
+        _off(predicted, measured),
+    )
 
 
 def plan_table(report: Report, width: int) -> list[RenderableType]:
@@ -114,35 +127,39 @@ def plan_table(report: Report, width: int) -> list[RenderableType]:
     if not report.plans:
         return []
     default = next((p for p in report.plans if p.name == DEFAULT_PLAN), None)
-    table = _table()
     has_memory = any(plan.peak_bytes is not None for plan in report.plans)
-    columns = (("ms a step", 11), ("speed", 7), ("error", 12), *((("memory", 15),) if has_memory else ()))
-    table.add_column("", width=width - sum(size + 1 for _, size in columns), no_wrap=True)
-    for title, size in columns:
-        table.add_column(title, width=size, justify="right", no_wrap=True)
+    figures = (("ms a step", 11), ("speed", 7), ("error", 12), *((("memory", 10),) if has_memory else ()))
+    columns = (Column(""), *(Column(title, cells, is_number=True) for title, cells in figures))
+    lines = [
+        (f"{'*' if plan.is_chosen else ' '} {plain(plan.name, 60)}", *_plan_cells(plan, default))[: len(columns)]
+        for plan in report.plans
+    ]
+    table = fitted_table(columns, lines, width)
     failures: list[str] = []
     for plan in report.plans:
-        name = f"{'*' if plan.is_chosen else ' '} {plain(plan.name, 60)}"
-        table.add_row(name, *_plan_cells(plan, default)[: len(columns)])
         if plan.reason is not None:
             failures.append(f"  {plain(plan.name, 60)}: {plan.outcome.value}, {plain(plan.reason, _REASON_LIMIT)}")
     head = Text.assemble(("The whole model", "bold"), ", * is what plan.json holds; speed is against torch.compile")
-    return [head, table, *(Text(line) for line in failures)]
+    has_pools = has_memory and any(plan.pool_bytes for plan in report.plans)
+    legend = ["  memory is the peak of a step, + what its CUDA graphs hold"] if has_pools else []
+    return [head, table, *(Text(line) for line in (*legend, *failures))]
 
 
 def refusals(report: Report) -> list[str]:
-    """A line for each reason why candidates could not be used, with the graphs that it holds for."""
-    groups: defaultdict[tuple[str, str, str], list[str]] = defaultdict(list)
+    """A line for each reason why candidates could not be used, with all candidates and graphs that it holds for."""
+    labels: defaultdict[tuple[str, str, str], list[str]] = defaultdict(list)
     for graph in report.graphs:
         for candidate in graph.candidates:
             if _is_lost(candidate):
                 reason = plain(candidate.reason or "no reason was given", _REASON_LIMIT)
-                groups[candidate.candidate, candidate.outcome.value, reason].append(graph_label(graph))
-    lines = []
-    for (name, outcome, reason), labels in groups.items():
-        where = labels[0] if len(labels) == 1 else f"{len(labels)} graphs"
-        lines.append(f"{plain(name)} {outcome} ({where}): {reason}")
-    return lines
+                labels[candidate.candidate, candidate.outcome.value, reason].append(graph_label(graph))
+    names: defaultdict[tuple[str, str, tuple[str, ...]], list[str]] = defaultdict(list)
+    for (name, outcome, reason), where in labels.items():
+        names[outcome, reason, tuple(where)].append(plain(name))
+    return [
+        f"{', '.join(together)} {outcome} ({where[0] if len(where) == 1 else f'{len(where)} graphs'}): {reason}"
+        for (outcome, reason, where), together in names.items()
+    ]
 
 
 def _is_lost(candidate: CandidateReport) -> bool:
@@ -177,8 +194,15 @@ def _plan_cells(plan: PlanTrial, default: PlanTrial | None) -> tuple[str, str, s
     if plan.accuracy is not None:
         wrong = "" if plan.accuracy.is_right else "WRONG "
         error = wrong + quantities.error_size(plan.accuracy.error)
-    memory = "" if plan.peak_bytes is None else quantities.byte_count(plan.peak_bytes)
-    return quantities.duration(median, spread=spread).removesuffix(" ms"), speed, error, memory
+    return quantities.duration(median, spread=spread).removesuffix(" ms"), speed, error, _memory(plan)
+
+
+def _memory(plan: PlanTrial) -> str:
+    """`1.50 GiB`, or with what CUDA graphs keep `1.50 GiB +200 MiB`."""
+    if plan.peak_bytes is None:
+        return ""
+    pools = f" +{quantities.byte_count(plan.pool_bytes)}" if plan.pool_bytes else ""
+    return quantities.byte_count(plan.peak_bytes) + pools
 
 
 def _longest(rows: tuple[RegionRow, ...]) -> tuple[list[RegionRow], list[RegionRow]]:
@@ -225,20 +249,6 @@ def _bar(budget: Budget | None, cells: int, whole_ns: int | None) -> Text:
     return text
 
 
-def shortened(label: str, cells: int) -> str:
-    """The label in at most so many cells. It is cut in its middle: the line number stands at the end."""
-    if cell_len(label) <= cells:
-        return label
-    tail_cells = cells * 3 // 5
-    tail = label[-tail_cells:]
-    while cell_len(tail) > tail_cells:
-        tail = tail[1:]
-    head = label[: cells - 1]
-    while cell_len(head) + 1 + cell_len(tail) > cells:
-        head = head[:-1]
-    return f"{head}{ELLIPSIS}{tail}"
-
-
 def _legend(before: Budget, after: Budget | None) -> list[str]:
     """`S starved 68 → 10 %`, for each part that occurs."""
     texts = []
@@ -277,7 +287,3 @@ def _style(part: Part) -> str:
             return "dim"
         case _:
             assert_never(part)
-
-
-def _table(*, has_titles: bool = True) -> Table:
-    return Table(box=None, pad_edge=False, padding=(0, 1, 0, 0), show_header=has_titles, header_style="dim")

@@ -39,6 +39,12 @@ def report_to_wire(report: Report) -> wire.WireReport:
         stages=report.stages,
         notes=report.notes,
         next_command=report.next_command,
+        is_recorded=report.is_recorded,
+        honesty=report.honesty,
+        ranks=report.ranks,
+        input_sets=report.input_sets,
+        host_waits=report.host_waits,
+        crowd=report.crowd,
     )
 
 
@@ -62,6 +68,9 @@ def _graph_report(graph: GraphReport) -> wire.WireGraphReport:
         after_ns=graph.after_ns,
         verdict_after=None if graph.verdict_after is None else _verdict(graph.verdict_after),
         budget_after=_budget(graph.budget_after),
+        is_in_step=graph.is_in_step,
+        label=graph.label,
+        kind=graph.kind,
     )
 
 
@@ -92,6 +101,9 @@ def _candidate(candidate: CandidateReport) -> wire.WireCandidate:
         accuracy=_accuracy(candidate.accuracy),
         compile_ns=candidate.compile_ns,
         peak_bytes=candidate.peak_bytes,
+        pool_bytes=candidate.pool_bytes,
+        python_fallbacks=candidate.python_fallbacks,
+        caveat=candidate.caveat,
     )
 
 
@@ -106,6 +118,7 @@ def _plan_trial(trial: PlanTrial) -> wire.WirePlanTrial:
         choices=trial.choices,
         is_chosen=trial.is_chosen,
         against_ns=trial.against_ns,
+        pool_bytes=trial.pool_bytes,
     )
 
 
@@ -203,6 +216,7 @@ def _graph(graph: Graph) -> wire.WireGraph:
         loops=graph.loops,
         scalar_loops=graph.scalar_loops,
         copied_bytes=graph.copied_bytes,
+        code_bytes=graph.code_bytes,
     )
 
 

@@ -11,8 +11,10 @@ from msgspec import Struct
 from analyzer.core.device import Device, Versions
 from analyzer.core.finding import Confidence, RuleFailure
 from analyzer.core.graphs import Direction, GraphBreak, KernelFacts, Recompile, SourceLine
+from analyzer.core.ranks import RanksReport
 from analyzer.core.report import Attributed, Stage, WorkloadFacts
 from analyzer.core.samples import Interval, Samples
+from analyzer.core.timing import Crowd, SetTiming
 from analyzer.core.trial import AccuracyReference, Change, TrialOutcome
 from analyzer.core.verdict import Bound
 
@@ -76,6 +78,9 @@ class WireCandidate(Struct, frozen=True):
     accuracy: WireAccuracy | None
     compile_ns: int | None
     peak_bytes: int | None
+    pool_bytes: int | None = None
+    python_fallbacks: tuple[str, ...] = ()
+    caveat: str | None = None
 
 
 class WireGraphReport(Struct, frozen=True):
@@ -87,7 +92,7 @@ class WireGraphReport(Struct, frozen=True):
     source: tuple[SourceLine, ...]
     compile_ids: tuple[str, ...]
     calls_per_step: float
-    op_count: int
+    op_count: int | None
     kernels_per_step: float | None
     ended_by: GraphBreak | None
     verdict: WireVerdict
@@ -99,6 +104,9 @@ class WireGraphReport(Struct, frozen=True):
     after_ns: int | None
     verdict_after: WireVerdict | None
     budget_after: WireBudget | None
+    is_in_step: bool = True
+    label: str | None = None
+    kind: str = "compiled graph"
 
 
 class WireGapReport(Struct, frozen=True):
@@ -141,6 +149,7 @@ class WireGraph(Struct, frozen=True):
     loops: int | None = None
     scalar_loops: int | None = None
     copied_bytes: int | None = None
+    code_bytes: int | None = None
 
 
 class WireSkip(Struct, frozen=True):
@@ -168,6 +177,7 @@ class WirePlanTrial(Struct, frozen=True):
     choices: tuple[str, ...]
     is_chosen: bool
     against_ns: Samples | None = None
+    pool_bytes: int | None = None
 
 
 class WireComparison(Struct, frozen=True):
@@ -206,3 +216,9 @@ class WireReport(Struct, frozen=True):
     stages: tuple[Stage, ...]
     notes: tuple[str, ...]
     next_command: str
+    is_recorded: bool = False
+    honesty: tuple[str, ...] = ()
+    ranks: RanksReport | None = None
+    input_sets: tuple[SetTiming, ...] = ()
+    host_waits: float | None = None
+    crowd: Crowd | None = None

@@ -26,12 +26,13 @@ class RegionFacts:
 @dataclass(frozen=True, slots=True)
 class RankFacts:
     """One process of a distributed run, in the average step: its length, and how much of it the rank waited in
-    collectives for the others. None is unknown.
+    collectives for the others. None is unknown. `late_for` reads on after `it is late`, where the rank is late.
     """
 
     rank: int
     step_ns: int
     collective_wait_ns: int | None
+    late_for: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

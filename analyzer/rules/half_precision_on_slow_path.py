@@ -79,6 +79,8 @@ def _dtype(call: OpCall) -> str | None:
 def _is_slow(facts: Facts, dtype: str) -> bool:
     """Raises MissingData where neither rates nor flags tell."""
     is_slow = is_half_slow(facts, dtype)
+    if is_slow is None and facts.device is None:
+        raise MissingData(f"how fast this device is in {dtype} is not known: the run ended before it was measured")
     if is_slow is None:
         raise MissingData(f"how fast this device is in {dtype} was not measured: analyze doctor measures it")
     return is_slow

@@ -37,10 +37,14 @@ from analyzer.core.finding import Finding
 from analyzer.core.ops import OpCall, OpLog, TensorFacts
 from analyzer.rules.facts import Facts
 from analyzer.rules.op_evidence import ops_of, traffic_ns, unless_cut
+from analyzer.rules.remedies import tried_by
 from analyzer.rules.rule import Rule
 
 _ID: Final = "layout_churn"
-_REMEDY: Final = "keep one layout from end to end, as model.to(memory_format=torch.channels_last) does for convolutions"
+_REMEDY: Final = (
+    "keep one layout from end to end, as model.to(memory_format=torch.channels_last) does for convolutions; "
+    f"{tried_by('channels_last')}"
+)
 
 _COPIES: Final = ("aten::clone", "aten::_to_copy", "aten::copy_")
 _RESHAPES: Final = "aten::_unsafe_view"

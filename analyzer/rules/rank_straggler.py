@@ -60,7 +60,7 @@ def judge(facts: Facts) -> tuple[Finding, ...]:
         return ()
     message = (
         f"rank {rank.rank} works {quantities.duration(late_ns)} longer a step than the median of the others, "
-        f"which wait for it in collectives"
+        f"which wait for it in collectives{'' if rank.late_for is None else f': it is late {rank.late_for}'}"
     )
     return (Finding(_ID, message, None, late_ns, _REMEDY),)
 

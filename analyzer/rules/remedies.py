@@ -5,6 +5,12 @@ from __future__ import annotations
 import re
 from typing import Final
 
+
+def tried_by(change: str) -> str:
+    """What has this change of meaning tried, for the end or the beginning of a remedy."""
+    return f"--allow {change} has it tried, with its error shown"
+
+
 Table = tuple[tuple[re.Pattern[str], str], ...]
 
 _RESIZE: Final = (

@@ -34,10 +34,14 @@ from analyzer.core.finding import Confidence, Finding
 from analyzer.core.graphs import Graph
 from analyzer.rules.evidence import capture_of, environment_of, regions_of, workload_of
 from analyzer.rules.facts import Facts
+from analyzer.rules.remedies import tried_by
 from analyzer.rules.rule import MissingData, Rule
 
 _ID: Final = "tf32_off"
-_REMEDY: Final = 'torch.set_float32_matmul_precision("high"); it changes results: products keep 10 bits of mantissa'
+_REMEDY: Final = (
+    'torch.set_float32_matmul_precision("high"); it changes results: products keep 10 bits of mantissa; '
+    f"{tried_by('tf32')}"
+)
 
 _LEAST_RATIO: Final = 1.2
 """TF32 over float32 peak below which the device has no TF32 (before Ampere both are the same rate, within noise)."""

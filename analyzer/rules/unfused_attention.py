@@ -38,6 +38,7 @@ from analyzer.core.ops import OpCall, OpLog, TensorFacts
 from analyzer.rules.attention import attention_call
 from analyzer.rules.facts import Facts
 from analyzer.rules.op_evidence import graphs_at, ops_of, traffic_ns, unless_cut
+from analyzer.rules.remedies import tried_by
 from analyzer.rules.rule import Rule
 
 _ID: Final = "unfused_attention"
@@ -125,12 +126,13 @@ def _finding(facts: Facts, chain: _Chain) -> Finding:
     size = chain.scores.bytes or 0
     where = call.where
     is_module = call.module == _FUSED_MODULE
+    chain_of = (ops_of(facts), chain.product, call, chain.scores)
     return Finding(
         rule=_ID,
         message=f"attention is written out: its {quantities.byte_count(size)} of scores go to memory and back",
         where=where,
         ns_per_step=None if _may_be_replaced(facts, where) else traffic_ns(facts, 4 * size * call.count, size),
-        remedy=_REMEDY_WEIGHTS if is_module else attention_call(ops_of(facts), chain.product, call, chain.scores),
+        remedy=_REMEDY_WEIGHTS if is_module else f"{attention_call(*chain_of)}; {tried_by('fused_attention')}",
         count=call.count,
     )
 

@@ -27,6 +27,7 @@ _KEPT: Final = (
     "profiler_slowdown",
     "notes",
     "partial",
+    "stages",
 )
 _KEPT_OF_REGION: Final = ("key", "where", "calls_per_step", "kernels_per_step", "verdict", "budget")
 
@@ -35,7 +36,7 @@ _KEPT_OF_REGION: Final = ("key", "where", "calls_per_step", "kernels_per_step", 
 class CaseRun:
     """One `analyze CASE`. `report` is the JSON it printed, trimmed; None where it printed none, and `error` says why.
 
-    `step_ns` is the median clean step.
+    `step_ns` is the median clean step. `date` None: that of the recording.
     """
 
     case: str
@@ -45,10 +46,13 @@ class CaseRun:
     step_ns: int | None = None
     report: dict[str, Any] | None = None
     error: str | None = None
+    date: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class CaseRecording:
+    """`date` is that of its last session; a run of an earlier one names its own."""
+
     device: str
     date: str
     runs: tuple[CaseRun, ...]

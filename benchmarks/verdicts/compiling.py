@@ -8,7 +8,7 @@ from typing import Any
 
 from analyzer.core.graphs import Graph
 from analyzer.session import KERNEL_ROWS_ON_CPU
-from analyzer.session_ears import Announcer
+from analyzer.session_ears import Announcer, CompileClock
 from collectors import torch_compat
 from collectors.capture import GraphLog
 from collectors.probe import Probe, ProbeMode
@@ -22,7 +22,7 @@ class WatchedCompiler:
         self._probe = Probe(device)
         self._log = GraphLog(root=None, running=lambda: self._probe.current)
         extra = KERNEL_ROWS_ON_CPU if device == "cpu" else ()
-        watch = Watch(device, self._probe, Announcer(lambda event: None, self._log), extra)
+        watch = Watch(device, self._probe, Announcer(lambda event: None, self._log, CompileClock()), extra)
         self._backend = SwitchBackend({}, watch)
 
     def __call__(self, function: Callable[..., Any]) -> Callable[..., Any]:

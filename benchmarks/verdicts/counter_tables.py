@@ -15,12 +15,17 @@ from benchmarks.verdicts.held_kernels import (
     NEAR_PERCENT,
     Held,
     agreed,
+    agreed_on_chip,
     agreed_with_either,
     byte_error,
     is_near,
     share_within,
 )
 from benchmarks.verdicts.result import BINS, Table
+
+COLDER: Final = 1.4
+"""Times as long as in the trace, from which on the counters are of another run of the kernel: most take 0.95 to 1.1,
+and the shortest some 2 µs more."""
 
 KERNEL_PARTS: Final = (Part.COMPUTE, Part.MEMORY, Part.LATENCY, Part.UNKNOWN_KERNELS)
 
@@ -59,6 +64,40 @@ def by_half(held: Sequence[Held], large: Sequence[Held], device: Device) -> Tabl
         rows.append((str(half), str(len(own)), *("—" if f is None else f"{f:.1%}" for f in figures)))
     columns = ("half", "kernels", "agreement", "with either", "bytes", "bytes less writes in the L2")
     return Table("By half of the items", columns, tuple(rows), "The halves are drawn by a hash of the item's name.")
+
+
+def by_set(sets: Sequence[tuple[str, Sequence[Held], Sequence[Held]]]) -> Table:
+    """Of each name its kernels that count for agreement, and those larger than the cache."""
+    rows = []
+    for name, own, moved in sets:
+        ns = [h.ours.ns for h in own]
+        clear = [h for h in own if h.is_known and not is_near(h)]
+        figures = (
+            max(ns) / sum(ns) if ns else None,
+            agreed(own),
+            agreed_on_chip(own),
+            agreed(clear),
+            agreed_with_either(own),
+            share_within(moved, None),
+        )
+        texts = ("—" if f is None else f"{f:.1%}" for f in figures)
+        rows.append((name, str(len(own)), f"{sum(ns) / 1e6:.1f}", *texts))
+    columns = (
+        "set",
+        "kernels",
+        "ms",
+        "the longest kernel's share",
+        "agreement",
+        "on chip",
+        "clear",
+        "with either",
+        "bytes",
+    )
+    note = (
+        "Kernels of 5 µs and more. On chip: shared memory that feeds matrix units counted to memory, as counters do. "
+        f"Clear: judged, with throughputs over {NEAR_PERCENT:g} points apart."
+    )
+    return Table("By set", columns, tuple(rows), note)
 
 
 def class_reliability(held: Sequence[Held]) -> Table:
@@ -182,6 +221,13 @@ def reason(held: Held) -> str:
     sm, memory = counters.sm_percent or 0.0, counters.memory_percent or 0.0
     if ours.part is Part.UNKNOWN_KERNELS:
         return "cost unknown" if ours.bytes is None else "far from both of our roofs: nothing claimed"
+    if counters.ns is not None and ours.ns and counters.ns > COLDER * ours.ns:
+        return f"counted while it took {counters.ns / ours.ns:.1f} times as long: its caches were cold there"
+    if held.agrees_on_chip:
+        return (
+            f"foretold: its tile reads shared memory for {ours.shared_ratio or 0.0:.2f} of the matrix units' time; a "
+            "budget counts that to compute"
+        )
     if is_near(held) and min(sm, memory) >= LATENCY_PERCENT and (counters.tensor_percent or 0.0) > sm - NEAR_PERCENT:
         # A warp group's 64 × 64 outputs load as many bytes for a product as shared memory gives in its time.
         return "near the edge: shared memory, which feeds the tensor cores, is as full as they are"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 from analyzer.core.verdict import Bound
@@ -82,20 +82,29 @@ def evaluate_cases(recordings: Sequence[CaseRecording], headers: Sequence[CaseHe
     device = recordings[0].device
     runs: dict[str, CaseRun] = {}
     for recording in recordings:
-        runs |= {r.case: r for r in recording.runs if r.report is not None or r.case not in runs}
+        dated = [replace(r, date=r.date or recording.date) for r in recording.runs]
+        runs |= {r.case: r for r in dated if r.report is not None or r.case not in runs}
     by_id = {header.id: header for header in headers}
     held = [hold(run, by_id[case], device) for case, run in sorted(runs.items()) if case in by_id]
-    machine = next((r.report for r in runs.values() if r.report), {})
-    name = (machine.get("device") or {}).get("name", device)
-    torch = (machine.get("versions") or {}).get("torch", "unknown")
     return Section(
         title=title,
-        where=f"{name}, torch {torch}, {recordings[-1].date}",
+        where=_where(device, tuple(runs.values())),
         checks=_checks(held),
         tables=(_confusion(held), _all(held), _corrected(held, device), _tags(held), _sure(held)),
         stated=tuple(_stated(held)),
         notes=tuple(note for recording in recordings for note in recording.notes),
     )
+
+
+def _where(device: str, runs: Sequence[CaseRun]) -> str:
+    """Every device and torch that a case ran on, once, and the first and the last day."""
+    reports = [run.report for run in runs if run.report is not None]
+    names = [(report.get("device") or {}).get("name", device) for report in reports]
+    torches = [(report.get("versions") or {}).get("torch", "unknown") for report in reports]
+    places = dict.fromkeys(f"{name}, torch {torch}" for name, torch in zip(names, torches, strict=True))
+    days = sorted({run.date for run in runs if run.date is not None})
+    when = " to ".join(dict.fromkeys((days[0], days[-1]))) if days else ""
+    return ", ".join(filter(None, ("; ".join(places) or device, when)))
 
 
 def _checks(held: Sequence[HeldCase]) -> tuple[Check, ...]:

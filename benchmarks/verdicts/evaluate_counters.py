@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Final
+from typing import Final, assert_never
 
 from analyzer.core.device import Device
 from benchmarks.verdicts.counter_tables import (
     by_family,
     by_half,
+    by_set,
     byte_errors,
     class_reliability,
     confusion,
@@ -21,13 +23,14 @@ from benchmarks.verdicts.held_kernels import (
     NEAR_PERCENT,
     Held,
     agreed,
+    agreed_on_chip,
     agreed_with_either,
     hold,
     is_near,
     kernels_of_items,
     share_within,
 )
-from benchmarks.verdicts.recorded import CounterRecording, TracedItem
+from benchmarks.verdicts.recorded import CounterRecording, ItemSet, TracedItem
 from benchmarks.verdicts.result import Check, Section
 
 LEAST_NS: Final = 5_000
@@ -39,18 +42,57 @@ IN_SAMPLE: Final = (
     "taken from counters of an H200 with torch 2.11: on that recording agreement says how well they describe these "
     "kernels, and only another one how well they hold for others."
 )
+NO_LONGER_OUT_OF_SAMPLE: Final = (
+    "No kernel of this set had been looked at when it was recorded: agreement by time was then 75.0 % (79.2 % and "
+    "71.1 % in the halves), 84.9 % where we judged, and of the large kernels' bytes 64.8 % were within 15 % (78.9 % "
+    "less the writes that stay in the L2). Formulas have been added since for the operators that were unknown, so that "
+    "the set is held out no more. Which formulas were missing was seen on all of it; the constants in them are of half "
+    "0, of the first set or of no measurement, and half 1 says how well they hold for others. Only a third recording "
+    "judges both."
+)
+OUT_OF_SAMPLE: Final = (
+    "This set was chosen after the formulas and their constants: agreement on it says how well they hold for kernels "
+    "that nobody had looked at, for as long as nothing is changed for what it shows."
+)
+TOGETHER: Final = "Counters, all recordings together"
 
 
-def evaluate_counters(recording: CounterRecording, traces: Path) -> Section:
-    """The section on counters. `traces` is the zip of traces. Raises UnreadableFileError."""
+@dataclass(frozen=True, slots=True)
+class JudgedRecording:
+    """A recording with its kernels beside their counters. `traced` is how many kernels the profiler saw."""
+
+    recording: CounterRecording
+    held: tuple[Held, ...]
+    traced: int
+
+    @property
+    def device(self) -> Device:
+        return self.recording.machine.device
+
+    @property
+    def of_issue(self) -> list[Held]:
+        """The kernels long enough to count."""
+        return [h for h in self.held if h.ours.ns >= LEAST_NS]
+
+    @property
+    def large(self) -> list[Held]:
+        return [h for h in self.held if _is_large(h, self.device)]
+
+
+def judge(recording: CounterRecording, traces: Path) -> JudgedRecording:
+    """`traces` is the zip of traces. Raises UnreadableFileError."""
     device = recording.machine.device
     kernels = kernels_of_items(recording.traced.items, recording.traced.batches, traces, device)
     held = tuple(hold(recording.traced.items, kernels, recording.counters))
-    of_issue = [h for h in held if h.ours.ns >= LEAST_NS]
-    large = [h for h in held if _is_large(h, device)]
-    traced = sum(map(len, kernels.values()))
+    return JudgedRecording(recording, held, sum(map(len, kernels.values())))
+
+
+def counter_section(judged: JudgedRecording) -> Section:
+    """The section on one recording."""
+    recording, device = judged.recording, judged.device
+    of_issue, large = judged.of_issue, judged.large
     return Section(
-        title="Counters",
+        title=_title(recording.items),
         where=f"{device.name}, torch {recording.machine.versions.torch}, {recording.machine.date}, "
         f"{recording.ncu or 'no ncu'}",
         checks=(*_agreement_checks(of_issue), *_byte_checks(large, device)),
@@ -65,13 +107,54 @@ def evaluate_counters(recording: CounterRecording, traces: Path) -> Section:
             wrong_bytes(large),
         ),
         notes=(
-            f"{traced} kernels of {len(kernels)} items under torch.profiler, {len(recording.counters)} launches under "
-            f"ncu, {len(held)} matched by item, name and order",
+            f"{judged.traced} kernels of {sum(i.step is not None for i in recording.traced.items)} items under "
+            f"torch.profiler, {len(recording.counters)} launches under ncu, {len(judged.held)} matched by item, name "
+            "and order",
+            *_written_note(large),
             *_failed(recording.traced.items),
-            IN_SAMPLE,
+            _sample_note(recording.items),
             *recording.notes,
         ),
     )
+
+
+def together_section(judged: Sequence[JudgedRecording]) -> Section:
+    """The figures over several recordings at once, and each beside the others."""
+    of_issue = [h for one in judged for h in one.of_issue]
+    large = [h for one in judged for h in one.large]
+    rows = tuple((_title(one.recording.items), one.of_issue, one.large) for one in judged)
+    where = "; ".join(dict.fromkeys(f"{one.device.name}, {one.recording.machine.date}" for one in judged))
+    return Section(
+        title=TOGETHER,
+        where=where,
+        checks=(*_agreement_checks(of_issue), *_byte_checks(large, None)),
+        tables=(by_set((*rows, (TOGETHER, of_issue, large))), confusion(of_issue)),
+        notes=tuple(dict.fromkeys(_sample_note(one.recording.items) for one in judged)),
+    )
+
+
+def _title(items: ItemSet) -> str:
+    match items:
+        case ItemSet.FIRST:
+            return "Counters"
+        case ItemSet.HELD_OUT:
+            return "Counters, held-out set"
+        case ItemSet.THIRD:
+            return "Counters, third set"
+        case _:
+            assert_never(items)
+
+
+def _sample_note(items: ItemSet) -> str:
+    match items:
+        case ItemSet.FIRST:
+            return IN_SAMPLE
+        case ItemSet.HELD_OUT:
+            return NO_LONGER_OUT_OF_SAMPLE
+        case ItemSet.THIRD:
+            return OUT_OF_SAMPLE
+        case _:
+            assert_never(items)
 
 
 def _agreement_checks(held: Sequence[Held]) -> tuple[Check, ...]:
@@ -89,6 +172,13 @@ def _agreement_checks(held: Sequence[Held]) -> tuple[Check, ...]:
             len(clear),
         ),
         Check(
+            "not what is asked: the first figure, with products whose tile says that shared memory is as busy as the "
+            "matrix units it feeds counted to memory, as the counters count them",
+            ASKED_AGREEMENT,
+            agreed_on_chip(held),
+            len(held),
+        ),
+        Check(
             f"not what is asked: the first figure, with either part right where the throughputs, or the higher and the "
             f"edge of latency, are under {NEAR_PERCENT:g} points apart",
             ASKED_AGREEMENT,
@@ -104,18 +194,42 @@ def _is_large(held: Held, device: Device) -> bool:
     return moved is not None and device.l2_bytes is not None and max(moved, held.ours.bytes or 0.0) > device.l2_bytes
 
 
-def _byte_checks(large: Sequence[Held], device: Device) -> tuple[Check, ...]:
+def _byte_checks(large: Sequence[Held], device: Device | None) -> tuple[Check, ...]:
+    """`device` None: the figure that needs its cache is left out."""
     known = [h for h in large if h.ours.bytes is not None]
     what = "our bytes within 15 % of DRAM's, kernels larger than the L2"
-    return (
+    found = (
         Check(f"{what}, unknown counted against us", ASKED_BYTES_SHARE, share_within(large, None), len(large)),
         Check(f"{what}, where we know them", ASKED_BYTES_SHARE, share_within(known, None), len(known)),
+    )
+    if device is None:
+        return found
+    settled = share_within(large, device)
+    return (
+        *found,
         Check(
             "not what is asked: the first of these, less the writes that stay in the L2 when a kernel ends",
             ASKED_BYTES_SHARE,
-            share_within(large, device),
+            settled,
             len(large),
         ),
+    )
+
+
+def _written_note(large: Sequence[Held]) -> tuple[str, ...]:
+    """How much of what we count as written DRAM had written when the kernel ended: after a flush, and in a chain."""
+    said = []
+    for is_cold, where in ((True, "alone, after a flush"), (False, "after the kernels before it")):
+        own = [h for h in large if h.counters.is_cold is is_cold and h.ours.written > 0]
+        ours = sum(h.ours.written for h in own)
+        if ours:
+            moved = sum(h.counters.dram_write_bytes or 0.0 for h in own)
+            said.append(f"{moved / ours:.0%} where a kernel ran {where} ({len(own)} kernels)")
+    if not said:
+        return ()
+    return (
+        f"of the bytes that we count as written DRAM had written, when the kernel ended, {' and '.join(said)}: the "
+        "rest lies in the L2 and is written while later kernels run. A budget counts it, and this comparison does not",
     )
 
 

@@ -24,6 +24,10 @@ ASKED_GRAPHS: Final = 40
 ASKED_MEDIAN: Final = 0.05
 ASKED_TAIL: Final = 0.15
 
+PLAIN: Final = "Interventions"
+AHEAD: Final = "Interventions, with the host ahead"
+"""The sections of recordings without and with steps that were queued whole before the device began."""
+
 
 def evaluate_interventions(
     recording: InterventionRecording, traces: Path, counters: Sequence[KernelCounters] = ()
@@ -34,7 +38,8 @@ def evaluate_interventions(
     notes: list[str] = list(recording.notes)
     with tempfile.TemporaryDirectory() as folder, zipfile.ZipFile(traces) as archive:
         for run in recording.models:
-            found, reasons = replayed_graphs(run, archive, Path(folder), device)
+            own = run.machine.device if run.machine is not None else device
+            found, reasons = replayed_graphs(run, archive, Path(folder), own)
             graphs += found
             notes += reasons
         runs = recording.scaled
@@ -44,13 +49,19 @@ def evaluate_interventions(
         pairs = ()
         notes.append("the pairs were recorded in miniature: their times are not judged")
     return Section(
-        title="Interventions",
-        where=f"{device.name}, torch {recording.machine.versions.torch}, {recording.machine.date}",
+        title=AHEAD if any(run.ahead for run in recording.models) else PLAIN,
+        where=_where(recording),
         checks=(*_checks(graphs), *pair_checks(pairs)),
         tables=(_error_table(graphs), _all_graphs(graphs), _verdicts(graphs), pair_table(pairs)),
         stated=tuple(_stated(graphs)),
         notes=(*notes, *_drift_note(graphs), *_device_note(device)),
     )
+
+
+def _where(recording: InterventionRecording) -> str:
+    """Every machine that something was recorded on, once."""
+    machines = (recording.machine, *(run.machine for run in recording.models if run.machine is not None))
+    return "; ".join(dict.fromkeys(f"{m.device.name}, torch {m.versions.torch}, {m.date}" for m in machines))
 
 
 def _checks(graphs: Sequence[ReplayedGraph]) -> tuple[Check, ...]:

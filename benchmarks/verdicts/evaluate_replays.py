@@ -126,6 +126,12 @@ class ReplayedGraph:
         return ahead.launched_ns - ahead.ahead_ns
 
 
+def _said(error: str) -> str:
+    """What it is and its last line: a traceback between them names folders of the machine that recorded."""
+    lines = error.strip().splitlines()
+    return error if len(lines) < 2 else f"{lines[0].partition(':')[0]}: {lines[-1].strip()}"
+
+
 def _is_over(low_ns: float, high_ns: float, largest_ns: int) -> bool | None:
     if low_ns >= largest_ns:
         return True
@@ -137,7 +143,7 @@ def replayed_graphs(
 ) -> tuple[list[ReplayedGraph], list[str]]:
     """The graphs of one model that were replayed, and why others were not."""
     if run.error is not None or run.timing is None or run.trace is None:
-        return [], [f"{run.name}: {run.error or 'not measured'}"]
+        return [], [f"{run.name}: {_said(run.error or 'not measured')}"]
     try:
         trace = Path(archive.extract(run.trace, folder))
         diagnosis = diagnose(timing_of(run.timing), trace, run.capture, device, run.environment)

@@ -44,6 +44,11 @@ class Held:
         return self.ours.part is self.truth
 
     @property
+    def agrees_on_chip(self) -> bool:
+        """As `agrees`, with shared memory counted to memory on our side as it is on the counters'."""
+        return self.ours.nearest is self.truth
+
+    @property
     def agrees_with_either(self) -> bool:
         """Whether the part is one that the counters could say the next time."""
         return self.ours.part in accepted(self.counters)
@@ -133,6 +138,11 @@ def settled_error(held: Held, device: Device) -> float | None:
 def agreed(held: Sequence[Held]) -> float | None:
     total = sum(h.ours.ns for h in held)
     return sum(h.ours.ns for h in held if h.agrees) / total if total else None
+
+
+def agreed_on_chip(held: Sequence[Held]) -> float | None:
+    total = sum(h.ours.ns for h in held)
+    return sum(h.ours.ns for h in held if h.agrees_on_chip) / total if total else None
 
 
 def agreed_with_either(held: Sequence[Held]) -> float | None:

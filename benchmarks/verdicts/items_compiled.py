@@ -20,7 +20,7 @@ def heads(place: Place, width: int, size: int) -> int:
     return max(1, place.d(width) // min(size, max(place.d(width) // 4, 1)))
 
 
-def _block(name: str, make: Callable[[Place], tuple[nn.Module, tuple[Tensor, ...]]], dtype: torch.dtype) -> Item:
+def block(name: str, make: Callable[[Place], tuple[nn.Module, tuple[Tensor, ...]]], dtype: torch.dtype) -> Item:
     def build(place: Place) -> Call:
         module, inputs = make(place)
         return place.compiled_call(place.module(module, dtype), *inputs)
@@ -43,7 +43,7 @@ def _row_norm(x: Tensor) -> Tensor:
     return y * torch.rsqrt(y.pow(2).mean(-1, keepdim=True) + 1e-5)
 
 
-def _function(name: str, function: Callable[..., Tensor], shape: tuple[int, ...], inputs: int) -> Item:
+def function(name: str, function: Callable[..., Tensor], shape: tuple[int, ...], inputs: int) -> Item:
     def build(place: Place) -> Call:
         return place.compiled_call(function, *(place.randn(*shape) for _ in range(inputs)))
 
@@ -63,23 +63,23 @@ def _lstm(p: Place) -> tuple[nn.Module, tuple[Tensor, ...]]:
 
 
 COMPILED: Final = (
-    _block("gpt", lambda p: (blocks.GPTBlock(p.d(1024), heads(p, 1024, 64)), _sequence(p, 8, 1024, 1024)), BF16),
-    _block("bert", lambda p: (blocks.BertBlock(p.d(768), heads(p, 768, 64)), _sequence(p, 16, 512, 768)), BF16),
-    _block("llama", lambda p: (blocks.LlamaBlock(p.d(2048), heads(p, 2048, 64), 1), _sequence(p, 4, 1024, 2048)), BF16),
-    _block(
+    block("gpt", lambda p: (blocks.GPTBlock(p.d(1024), heads(p, 1024, 64)), _sequence(p, 8, 1024, 1024)), BF16),
+    block("bert", lambda p: (blocks.BertBlock(p.d(768), heads(p, 768, 64)), _sequence(p, 16, 512, 768)), BF16),
+    block("llama", lambda p: (blocks.LlamaBlock(p.d(2048), heads(p, 2048, 64), 1), _sequence(p, 4, 1024, 2048)), BF16),
+    block(
         "vit",
         lambda p: (blocks.ViTBlock(p.d(768), heads(p, 768, 64), 16), (p.randn(32, 3, 224, 224, dtype=BF16),)),
         BF16,
     ),
-    _block("mobilenet", lambda p: (blocks.MobileBlock(p.d(64)), (p.randn(32, 64, 56, 56),)), F32),
-    _block("resnet", lambda p: (blocks.ResNetBlock(p.d(256)), (p.randn(32, 256, 56, 56, dtype=BF16),)), BF16),
-    _block("unet", lambda p: (blocks.UNetBlock(p.d(320), 32), (p.randn(4, 320, 64, 64, dtype=BF16),)), BF16),
-    _block("lstm", _lstm, F32),
-    _block("moe", lambda p: (blocks.MoEBlock(p.d(512), 8), (p.randn(1024, 512, dtype=BF16),)), BF16),
-    _block("dlrm", _dlrm, F32),
-    _function("pointwise", _chain, (64 << 20,), 2),
-    _function("exp_heavy", _heavy, (16 << 20,), 1),
-    _function("row_norm", _row_norm, (32768, 4096), 1),
-    _function("row_norm_small", _row_norm, (64, 512), 1),
-    _function("column_sum", lambda x: torch.relu(x).sum(0), (65536, 1024), 1),
+    block("mobilenet", lambda p: (blocks.MobileBlock(p.d(64)), (p.randn(32, 64, 56, 56),)), F32),
+    block("resnet", lambda p: (blocks.ResNetBlock(p.d(256)), (p.randn(32, 256, 56, 56, dtype=BF16),)), BF16),
+    block("unet", lambda p: (blocks.UNetBlock(p.d(320), 32), (p.randn(4, 320, 64, 64, dtype=BF16),)), BF16),
+    block("lstm", _lstm, F32),
+    block("moe", lambda p: (blocks.MoEBlock(p.d(512), 8), (p.randn(1024, 512, dtype=BF16),)), BF16),
+    block("dlrm", _dlrm, F32),
+    function("pointwise", _chain, (64 << 20,), 2),
+    function("exp_heavy", _heavy, (16 << 20,), 1),
+    function("row_norm", _row_norm, (32768, 4096), 1),
+    function("row_norm_small", _row_norm, (64, 512), 1),
+    function("column_sum", lambda x: torch.relu(x).sum(0), (65536, 1024), 1),
 )

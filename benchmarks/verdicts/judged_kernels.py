@@ -18,6 +18,7 @@ from analyzer.derive.doubt import CLASSES, KernelPoint, perturbed_classes
 from analyzer.derive.kernel_costs import KernelCosts, from_graphs, kernel_costs
 from analyzer.derive.region_kernels import region_kernels
 from analyzer.derive.residency import missed_rereads
+from analyzer.derive.shared_memory import shared_over_matrix
 from collectors.readers.kineto import read_trace
 
 
@@ -27,7 +28,8 @@ class JudgedKernel:
 
     `written` is the part of `bytes` that is written. `confidence` is how often its class stays when counts and peaks
     are somewhat wrong, None where nothing is claimed of it; `compute_share` and `memory_share` are what we take it to
-    reach of the hardware's own rates.
+    reach of the hardware's own rates. `shared_ratio` is the time of shared memory over that of the matrix units which
+    it feeds, None where the kernel's name does not tell.
     """
 
     step: int
@@ -42,6 +44,16 @@ class JudgedKernel:
     confidence: float | None = None
     compute_share: float | None = None
     memory_share: float | None = None
+    shared_ratio: float | None = None
+
+    @property
+    def nearest(self) -> Part:
+        """The class as the counters have it, which count shared memory to the memory throughput. A budget counts a
+        product that keeps shared memory as busy as the matrix units to COMPUTE all the same: it takes half the time
+        with half the arithmetic (`mm_8192_half_k` of the interventions), and none of it is saved by moving fewer bytes.
+        """
+        is_fed = self.part is Part.COMPUTE and self.shared_ratio is not None and self.shared_ratio >= 1.0
+        return Part.MEMORY if is_fed else self.part
 
 
 def judged_kernels(
@@ -80,6 +92,7 @@ def _judged(
         confidence=_confidence(point),
         compute_share=None if point.compute_ns is None or not ns else point.compute_ns / ns,
         memory_share=None if point.memory_ns is None or not ns else point.memory_ns / ns,
+        shared_ratio=shared_over_matrix(events.name(int(work.row[index]))),
     )
 
 

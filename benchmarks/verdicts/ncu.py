@@ -15,8 +15,12 @@ from benchmarks.verdicts.recorded import KernelCounters
 from benchmarks.verdicts.stopwatch import Stopwatch
 
 _QUERY_LIMIT_S: Final = 40.0
-START_S: Final = 25.0
-"""Starting Python under ncu, importing torch and making the context: left to a run beyond what its items may take."""
+START_S: Final = 12.0
+"""Starting Python under ncu, importing torch and making the context: left to a run beyond what its items may take. A
+guess; where it is too low the whole recording takes some seconds more than it was given."""
+
+PATIENCE_S: Final = 45.0
+"""How far a run may go beyond its time before it is stopped: stopped, it loses what it has not printed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,7 +106,7 @@ def count(way: Ncu, counting: Counting, limit_s: float) -> tuple[KernelCounters,
     run(
         way.command(csv, counting.is_cold, program),
         counting.out / "ncu.log",
-        limit_s + START_S,
+        limit_s + PATIENCE_S,
         TORCHINDUCTOR_CACHE_DIR=str(counting.cache),
         # What Inductor compiles is in its cache; a pool of compilers would only be watched by ncu.
         TORCHINDUCTOR_COMPILE_THREADS="1",
@@ -112,12 +116,14 @@ def count(way: Ncu, counting: Counting, limit_s: float) -> tuple[KernelCounters,
     return read_counters(csv.read_text(errors="replace"), run=counting.name, is_cold=counting.is_cold)
 
 
-def first_that_counts(path: str, counting: Counting, watch: Stopwatch) -> tuple[Ncu | None, tuple[KernelCounters, ...]]:
-    """The first way that counts anything over a few items, and what it counted."""
+def first_that_counts(
+    path: str, counting: Counting, watch: Stopwatch, limit_s: float
+) -> tuple[Ncu | None, tuple[KernelCounters, ...]]:
+    """The first way that counts anything, and what it counted. One that is not known to this release fails at once."""
     for way in ways(path):
         if watch.is_over:
             break
-        counted = count(way, counting, min(60.0, watch.left_s))
+        counted = count(way, counting, min(limit_s, watch.left_s))
         watch.say(f"ncu, {len(way.metrics)} metrics, ranges {way.has_ranges}: {len(counted)} kernels")
         if any(c.sm_percent is not None and c.memory_percent is not None for c in counted):
             return way, counted

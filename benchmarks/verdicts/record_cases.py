@@ -8,19 +8,23 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final
 
+from analyzer.core.errors import UsageError
 from benchmarks.verdicts.case_header import CaseHeader, read_header
 from benchmarks.verdicts.case_report import CaseRecording, CaseRun, trimmed
 from benchmarks.verdicts.processes import own_path
 from benchmarks.verdicts.stopwatch import Stopwatch
-from benchmarks.verdicts.store import today, write
+from benchmarks.verdicts.store import read, today, write
+from benchmarks.verdicts.workplace import measure_machine, working_folder
 
 ROOT: Final = Path(__file__).resolve().parents[2]
 FILE: Final = "cases.json.gz"
+LOG: Final = "cases.log"
 CASE_LIMIT_S: Final = 300.0
 """One case at most: the slowest compile seen takes 60 s on two cores, and is captured twice in training."""
 
@@ -55,20 +59,59 @@ def called_with_gradients(device):
 _ERROR_CHARACTERS: Final = 800
 
 
-def record_cases(folder: Path, out: Path, device: str, jobs: int, watch: Stopwatch, only: tuple[str, ...]) -> Path:
-    """Record every case of `folder` that shows on `device`; what was recorded is written after each of them."""
-    paths = [p for p in sorted(folder.glob("*.py")) if not only or any(p.stem.startswith(o) for o in only)]
-    headers = [(p, read_header(p)) for p in paths]
+def record_cases(
+    cases: Sequence[Path], out: Path, device: str, jobs: int, watch: Stopwatch, *, resumes: bool = False
+) -> Path:
+    """Record those of `cases` that show on `device`; what was recorded is written after each of them.
+
+    With `resumes` what gave a report before stays in `out`, and only the rest is run: first what was never tried, then
+    what failed, the soonest first. The device is measured before them all: measured by several cases side by side it
+    is disturbed, which is not kept, so that each would measure it again. Raises UsageError where `out` holds cases of
+    another device, and UnreadableFileError.
+    """
+    headers = [(p, read_header(p)) for p in cases]
     wanted = [(p, h) for p, h in headers if h.runs_on(device) and not h.needs_ranks]
     notes = tuple(f"{h.id}: needs several ranks" for _, h in headers if h.needs_ranks)
-    watch.say(f"{len(wanted)} of {len(paths)} cases show on {device}")
-    runs: list[CaseRun] = []
+    kept = _kept(out, device) if resumes else None
+    before = {run.case: run for run in kept.runs} if kept is not None else {}
+    rest = in_order(wanted, before)
+    watch.say(f"{len(wanted)} of {len(cases)} cases show on {device}, {len(rest)} of them are to do")
+    runs = dict(before)
+    if rest:
+        _measure_device(out, device, watch)
     with ThreadPoolExecutor(max_workers=max(1, jobs)) as pool:
-        for run in pool.map(lambda case: _run(case[0], case[1], device, watch), wanted):
-            runs.append(run)
+        for run in pool.map(lambda case: _run(case[0], case[1], device, watch), rest):
+            runs[run.case] = _better(runs.get(run.case), run)
             watch.say(f"{run.case}: exit {run.exit_code}, {run.wall_s:.1f} s{_headline(run)}")
-            write(CaseRecording(device, today(), _sorted(runs), notes), out / FILE)
+            found = tuple(dict.fromkeys((*(kept.notes if kept is not None else ()), *notes)))
+            write(CaseRecording(device, today(), _sorted(runs.values()), found), out / FILE)
     return out / FILE
+
+
+def _kept(out: Path, device: str) -> CaseRecording | None:
+    if not (out / FILE).is_file():
+        return None
+    found = read(out / FILE, CaseRecording)
+    if found.device != device:
+        raise UsageError(f"{out} holds cases of a {found.device}", hint="give another folder to --into")
+    return replace(found, runs=tuple(replace(run, date=run.date or found.date) for run in found.runs))
+
+
+def in_order(wanted: Sequence[tuple[Path, CaseHeader]], before: Mapping[str, CaseRun]) -> list[tuple[Path, CaseHeader]]:
+    """What is to do, of what is wanted."""
+    rest = [case for case in wanted if (run := before.get(case[1].id)) is None or run.report is None]
+    return sorted(rest, key=lambda case: before[case[1].id].wall_s if case[1].id in before else 0.0)
+
+
+def _better(before: CaseRun | None, now: CaseRun) -> CaseRun:
+    """A case that was not begun says nothing that the run before it did not."""
+    return before if before is not None and now.wall_s == 0.0 else now
+
+
+def _measure_device(out: Path, device: str, watch: Stopwatch) -> None:
+    """Fills the cache that every case then reads, and the disk's with torch."""
+    with working_folder(out / LOG) as work:
+        measure_machine(work, device, watch, **(CPU_THREADS if device == "cpu" else {}))
 
 
 def _sorted(runs: Iterable[CaseRun]) -> tuple[CaseRun, ...]:
@@ -107,6 +150,7 @@ def _run(path: Path, header: CaseHeader, device: str, watch: Stopwatch) -> CaseR
         exit_code=done.returncode,
         wall_s=round(time.monotonic() - start, 1),
         step_ns=_median(report),
+        date=today(),
         report=trimmed(report) if report is not None else None,
         error=None if report is not None else done.stderr[-_ERROR_CHARACTERS:],
     )

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import shutil
 import zipfile
+from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
 from analyzer.core.errors import UserProgramError
-from benchmarks.verdicts import ncu, traced
+from benchmarks.verdicts import ncu
 from benchmarks.verdicts.ncu import Counting
 from benchmarks.verdicts.processes import module_command, run
-from benchmarks.verdicts.recorded import CounterRecording, KernelCounters, Machine, Traced
+from benchmarks.verdicts.recorded import TRACED_FILE, CounterRecording, ItemSet, KernelCounters, Machine, Traced
 from benchmarks.verdicts.stopwatch import Stopwatch
 from benchmarks.verdicts.store import read, write
 from benchmarks.verdicts.workplace import last_lines, measure_machine, working_folder, zip_traces
@@ -22,22 +24,34 @@ TRACES: Final = "counters.traces.zip"
 TRACED_SHARE: Final = 0.45
 """Of the budget, at most, for the profiled process: it compiles, ncu then finds everything compiled."""
 
-PROBE_ITEMS: Final = 4
 UNKNOWN_L2_BYTES: Final = 50_000_000
 """Taken where the device was not measured: an H100 has 50 MB, an H200 as much by its data sheet."""
 
 
-def record_counters(out: Path, device: str, watch: Stopwatch, only: tuple[str, ...]) -> Path:
-    """Record into `out`, and leave there what has been measured whenever it ends. `only` are beginnings of names."""
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """Which items to record: those of a set, or those of them whose names begin with one of `only`."""
+
+    items: ItemSet = ItemSet.FIRST
+    only: tuple[str, ...] = ()
+
+    @property
+    def arguments(self) -> list[str]:
+        """For `traced`."""
+        return ["--set", str(self.items), *(["--only", *self.only] if self.only else [])]
+
+
+def record_counters(out: Path, device: str, watch: Stopwatch, wanted: Wanted) -> Path:
+    """Record into `out`, and leave there what has been measured whenever it ends."""
     with working_folder(out / LOG) as work:
-        _record(out, work, device, watch, only)
+        _record(out, work, device, watch, wanted)
     return out / FILE
 
 
-def _record(out: Path, work: Path, device: str, watch: Stopwatch, only: tuple[str, ...]) -> None:
+def _record(out: Path, work: Path, device: str, watch: Stopwatch, wanted: Wanted) -> None:
     machine = measure_machine(work, device, watch)
     arguments = ["--device", device, "--out", str(work), "--budget-s", f"{watch.budget_s * TRACED_SHARE:.0f}"]
-    arguments += ["--only", *only] if only else []
+    arguments += wanted.arguments
     cache = work / "inductor"
     limit_s = min(watch.left_s, watch.budget_s * TRACED_SHARE + 45.0)
     run(module_command("traced", *arguments), work / "traced.log", limit_s, TORCHINDUCTOR_CACHE_DIR=str(cache))
@@ -45,7 +59,7 @@ def _record(out: Path, work: Path, device: str, watch: Stopwatch, only: tuple[st
     ran = sum(item.step is not None for item in recorded.items)
     watch.say(f"{ran} of {len(recorded.items)} items under torch.profiler")
     zip_traces(work, [b.trace for b in recorded.batches], out / TRACES)
-    keep = _Keeper(out, machine, recorded, ncu.version() if device == "cuda" else None)
+    keep = _Keeper(out, (machine, wanted.items), recorded, ncu.version() if device == "cuda" else None)
     keep.write((), ("no ncu here: nothing was counted",) if keep.ncu is None else ())
     if keep.ncu is not None:
         _count(keep, work, device, watch)
@@ -56,22 +70,23 @@ def _record(out: Path, work: Path, device: str, watch: Stopwatch, only: tuple[st
 
 def _traced(work: Path) -> Traced:
     """What the profiled process wrote. Raises UserProgramError, with its last words, where it wrote nothing."""
-    if not (work / traced.FILE).is_file():
+    if not (work / TRACED_FILE).is_file():
         raise UserProgramError(f"the profiled process recorded nothing: {last_lines(work / 'traced.log')}")
-    return read(work / traced.FILE, Traced)
+    return read(work / TRACED_FILE, Traced)
 
 
 class _Keeper:
     """Writes the recording as it grows."""
 
-    def __init__(self, out: Path, machine: Machine, recorded: Traced, version: str | None) -> None:
+    def __init__(self, out: Path, what: tuple[Machine, ItemSet], recorded: Traced, version: str | None) -> None:
         self._out = out
-        self._machine = machine
+        self._machine, self._items = what
         self.traced = recorded
         self.ncu = version
 
     def write(self, counters: tuple[KernelCounters, ...], notes: tuple[str, ...]) -> None:
-        write(CounterRecording(self._machine, self.traced, counters, self.ncu, notes), self._out / FILE)
+        found = CounterRecording(self._machine, self.traced, counters, self.ncu, notes, self._items)
+        write(found, self._out / FILE)
 
     def items(self, *, is_cold: bool) -> tuple[str, ...]:
         """Those whose working set is larger than the last-level cache, or is not.
@@ -85,26 +100,36 @@ class _Keeper:
 
 
 def _count(keep: _Keeper, work: Path, device: str, watch: Stopwatch) -> None:
+    """Two runs of `ncu`: the items with warm caches, which also show how it may be called, and those with flushed ones.
+
+    No probe of a few items before them: starting it once more takes as long as thirty kernels.
+    """
     path = shutil.which("ncu")
     warm, cold = keep.items(is_cold=False), keep.items(is_cold=True)
     watch.say(f"{keep.ncu}: {len(warm)} items with warm caches, {len(cold)} with flushed ones")
-    probe = Counting("warm0", warm[:PROBE_ITEMS] or cold[:PROBE_ITEMS], not warm, device, work, work / "inductor")
-    way, counted = ncu.first_that_counts(path or "ncu", probe, watch)
-    if way is None:
-        keep.write((), (f"ncu counted nothing: {last_lines(work / 'ncu.log')} {last_lines(work / 'warm0.csv')}",))
+    names = [(names, is_cold) for names, is_cold in ((warm, False), (cold, True)) if names]
+    runs = [Counting(f"{'cold' if c else 'warm'}0", n, c, device, work, work / "inductor") for n, c in names]
+    if not runs:
+        keep.write((), ("no item ran: nothing was counted",))
         return
-    keep.write(counted, ("ended early",))
-    chunks = [Counting("cold1", tuple(n for n in cold if n not in probe.items), True, device, work, work / "inductor")]
-    chunks += [
-        Counting("warm1", tuple(n for n in warm if n not in probe.items), False, device, work, work / "inductor")
-    ]
-    left = sum(len(c.items) for c in chunks)
-    for chunk in chunks:
-        if not chunk.items or watch.is_over:
-            continue
-        # Its part of what is left: the other run must have its own.
-        limit_s = max(watch.left_s - ncu.START_S, 1.0) * len(chunk.items) / max(left, 1)
-        left -= len(chunk.items)
-        counted += ncu.count(way, chunk, limit_s)
-        watch.say(f"{chunk.name}: {len(counted)} kernels counted so far")
-        keep.write(counted, () if not left else ("ended early",))
+    way, counted = ncu.first_that_counts(path or "ncu", runs[0], watch, _part_s(runs, watch))
+    if way is None:
+        log, csv = work / "ncu.log", work / f"{runs[0].name}.csv"
+        keep.write((), (f"ncu counted nothing: {last_lines(log)} {last_lines(csv)}",))
+        return
+    for done, one in enumerate(runs[1:], start=1):
+        watch.say(f"{len(counted)} kernels counted so far")
+        keep.write(counted, ("ended early",))
+        if not watch.is_over:
+            counted += ncu.count(way, one, _part_s(runs[done:], watch))
+    watch.say(f"{len(counted)} kernels counted")
+    asked, seen = {*warm, *cold}, {c.item for c in counted}
+    is_whole = not way.has_ranges or asked <= seen
+    notes = () if is_whole else (f"{len(asked & seen)} of {len(asked)} items were counted: the time was over",)
+    keep.write(counted, notes)
+
+
+def _part_s(runs: Sequence[Counting], watch: Stopwatch) -> float:
+    """What the first of `runs` may take: by its items its part of the time that starting them all leaves."""
+    share = len(runs[0].items) / sum(len(one.items) for one in runs)
+    return ncu.START_S + max(watch.left_s - len(runs) * ncu.START_S, 1.0) * share

@@ -10,12 +10,13 @@ import os
 import selectors
 import subprocess
 import time
+import zipfile
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final
 
-from analyzer.core.errors import UnreadableFileError
+from analyzer.core.errors import UnreadableFileError, UsageError
 from benchmarks.verdicts.processes import ROOT, environment, module_command, run, stop
 from benchmarks.verdicts.recorded import InterventionRecording, Machine, ModelRun, ScaledRuns
 from benchmarks.verdicts.stopwatch import Stopwatch
@@ -37,28 +38,102 @@ class _Started:
     process: subprocess.Popen[bytes]
 
 
-def record_interventions(out: Path, device: str, targets: Sequence[str], jobs: int, watch: Stopwatch) -> Path:
-    """Record into `out`; what has been measured is written after each wave of `jobs` models."""
+@dataclass(frozen=True, slots=True)
+class _Here:
+    """Where and on what this session records."""
+
+    out: Path
+    work: Path
+    device: str
+    watch: Stopwatch
+
+
+@dataclass(frozen=True, slots=True)
+class _Base:
+    """What new runs are added to: the machine of the recording, and what was measured on it or, as it says, on others.
+
+    Pairs are judged by the recording's own machine.
+    """
+
+    machine: Machine
+    runs: tuple[ModelRun, ...] = ()
+    scaled: ScaledRuns | None = None
+
+
+def record_interventions(
+    out: Path, device: str, targets: Sequence[str], jobs: int, watch: Stopwatch, *, resumes: bool = False
+) -> Path:
+    """Record into `out`; what has been measured is written after each wave of `jobs` models.
+
+    With `resumes` what was measured there before stays, and only the rest is run. Raises UsageError where that was
+    recorded on another kind of device, and UnreadableFileError.
+    """
+    kept = _kept(out, device) if resumes else None
+    done = {run.name for run in kept.runs if run.error is None} if kept is not None else set()
+    rest = [target for target in targets if _name(target) not in done]
+    if kept is not None:
+        watch.say(f"{len(done)} models were measured before, {len(rest)} are to do")
+        if not rest and kept.scaled is not None:
+            return out / FILE
     with working_folder(out / LOG) as work:
-        _record(out, work, device, targets, jobs, watch)
+        _record(_Here(out, work, device, watch), rest, jobs, kept)
     return out / FILE
 
 
-def _record(out: Path, work: Path, device: str, targets: Sequence[str], jobs: int, watch: Stopwatch) -> None:
-    machine = measure_machine(work, device, watch)
-    arguments = ("--device", device, "--out", str(work), "--budget-s", f"{min(SCALING_S, watch.left_s):.0f}")
-    run(module_command("scaling", *arguments), work / "scaling.log", min(SCALING_S + 30.0, watch.left_s))
-    scaled = _scaled(work / "scaling.json.gz")
+def _kept(out: Path, device: str) -> _Base | None:
+    """What is in `out`; a model whose trace is missing counts as failed, and pairs without theirs as not recorded."""
+    if not (out / FILE).is_file():
+        return None
+    found = read(out / FILE, InterventionRecording)
+    if found.machine.device.kind != device:
+        raise UsageError(f"{out} was recorded on {found.machine.device.kind}", hint="give another folder to --into")
+    try:
+        with zipfile.ZipFile(out / TRACES) as archive:
+            traces = set(archive.namelist())
+    except (OSError, zipfile.BadZipFile) as error:
+        raise UnreadableFileError(f"{out / TRACES}: not an archive of traces", hint="give another folder") from error
+    runs = tuple(
+        r if r.error or r.trace in traces else ModelRun(r.name, error="its trace is gone") for r in found.models
+    )
+    scaled = found.scaled
+    has_pairs = scaled is not None and all(batch.trace in traces for batch in scaled.batches)
+    return _Base(found.machine, runs, scaled if has_pairs else None)
+
+
+def _record(here: _Here, targets: Sequence[str], jobs: int, kept: _Base | None) -> None:
+    machine = measure_machine(here.work, here.device, here.watch)
+    base = kept if kept is not None else _Base(machine)
+    if base.scaled is None:
+        named = tuple(_on(base.machine, run) for run in base.runs) if kept is not None else ()
+        base = _Base(machine, named, _pairs(here))
+    again = {_name(target) for target in targets}
+    runs = [run for run in base.runs if run.name not in again]
+    waiting = list(targets)
+    while waiting and not here.watch.is_over:
+        wave, waiting = waiting[: max(jobs, 1)], waiting[max(jobs, 1) :]
+        found = _wave(wave, here.device, here.work, here.watch)
+        runs += found if machine == base.machine else [_on(machine, run) for run in found]
+        _write(here, base, [*runs, *_left(waiting)])
+    _write(here, base, [*runs, *_left(waiting)])
+
+
+def _left(targets: Sequence[str]) -> list[ModelRun]:
+    return [ModelRun(_name(target), error="the budget was spent before it") for target in targets]
+
+
+def _on(machine: Machine, run: ModelRun) -> ModelRun:
+    return run if run.machine is not None else replace(run, machine=machine)
+
+
+def _pairs(here: _Here) -> ScaledRuns | None:
+    watch, file = here.watch, here.work / "scaling.json.gz"
+    budget_s = min(SCALING_S, watch.left_s)
+    arguments = ("--device", here.device, "--out", str(here.work), "--budget-s", f"{budget_s:.0f}")
+    run(module_command("scaling", *arguments), here.work / "scaling.log", min(SCALING_S + 30.0, watch.left_s))
+    scaled = _scaled(file)
     pairs = sum(p.step is not None for p in scaled.pairs) if scaled is not None else 0
     watch.say(f"{pairs} pairs of half the bytes or arithmetic")
-    runs: list[ModelRun] = []
-    waiting = list(targets)
-    while waiting and not watch.is_over:
-        wave, waiting = waiting[: max(jobs, 1)], waiting[max(jobs, 1) :]
-        runs += _wave(wave, device, work, watch)
-        _write(out, machine, runs, scaled, work)
-    runs += [ModelRun(_name(t), error="the budget was spent before it") for t in waiting]
-    _write(out, machine, runs, scaled, work)
+    return scaled
 
 
 def _wave(targets: Sequence[str], device: str, work: Path, watch: Stopwatch) -> list[ModelRun]:
@@ -138,10 +213,11 @@ def _scaled(path: Path) -> ScaledRuns | None:
         return None
 
 
-def _write(out: Path, machine: Machine, runs: Sequence[ModelRun], scaled: ScaledRuns | None, work: Path) -> None:
-    traces = [r.trace for r in runs if r.trace is not None] + [b.trace for b in (scaled.batches if scaled else ())]
-    zip_traces(work, traces, out / TRACES)
-    write(InterventionRecording(machine, tuple(runs), scaled), out / FILE)
+def _write(here: _Here, base: _Base, runs: Sequence[ModelRun]) -> None:
+    traces = [r.trace for r in runs if r.trace is not None]
+    traces += [b.trace for b in (base.scaled.batches if base.scaled else ())]
+    zip_traces(here.work, traces, here.out / TRACES)
+    write(InterventionRecording(base.machine, tuple(runs), base.scaled), here.out / FILE)
 
 
 def _name(target: str) -> str:

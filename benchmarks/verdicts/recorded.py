@@ -3,12 +3,27 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from enum import StrEnum
+from typing import Final
 
 from analyzer.core.device import Device, Versions
 from analyzer.core.environment import Environment
 from analyzer.core.graphs import Capture, GapKey, Graph, GraphKey, Region
 from analyzer.core.samples import Samples
 from analyzer.core.timing import Crowd, RegionTiming, Timing
+
+TRACED_FILE: Final = "traced.json.gz"
+"""What the profiled process of a recording of counters leaves for the one that started it."""
+
+
+class ItemSet(StrEnum):
+    """Which list of items was recorded: the one that the roofs were chosen on, the one held out to test them, whose
+    missing formulas were then added, or the one that judges the formulas since.
+    """
+
+    FIRST = "first"
+    HELD_OUT = "held_out"
+    THIRD = "third"
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,13 +98,16 @@ class KernelCounters:
 
 @dataclass(frozen=True, slots=True)
 class CounterRecording:
-    """`ncu` is what it said of its version, None where it was not there."""
+    """`ncu` is what it said of its version, None where it was not there. `items` is FIRST in recordings from before
+    there was another set.
+    """
 
     machine: Machine
     traced: Traced
     counters: tuple[KernelCounters, ...]
     ncu: str | None
     notes: tuple[str, ...] = ()
+    items: ItemSet = ItemSet.FIRST
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,7 +161,8 @@ class Ahead:
 class ModelRun:
     """One model measured in a process of its own. `trace` is the file's name beside the recording.
 
-    `ahead` is empty where the host could not get ahead of the device, or an older recorder did not try.
+    `ahead` is empty where the host could not get ahead of the device, or an older recorder did not try. `machine` is
+    where it was recorded, None for the recording's own: a later session is another machine, or another day of it.
     """
 
     name: str
@@ -154,6 +173,7 @@ class ModelRun:
     replays: tuple[Replay, ...] = ()
     error: str | None = None
     ahead: tuple[Ahead, ...] = ()
+    machine: Machine | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,14 +12,13 @@ import torch
 
 from benchmarks.verdicts.compiling import WatchedCompiler
 from benchmarks.verdicts.item import Item
-from benchmarks.verdicts.items import ITEMS
+from benchmarks.verdicts.items import items_of
 from benchmarks.verdicts.place import SMALL_SIDE, Place
-from benchmarks.verdicts.recorded import Traced, TracedBatch, TracedItem
+from benchmarks.verdicts.recorded import TRACED_FILE, ItemSet, Traced, TracedBatch, TracedItem
 from benchmarks.verdicts.stopwatch import Stopwatch
 from benchmarks.verdicts.store import write
 from benchmarks.verdicts.tracing import Ready, make_ready, record
 
-FILE: Final = "traced.json.gz"
 BATCH: Final = 24
 """Items held at once: the largest batch takes some 12 GB."""
 
@@ -31,9 +30,10 @@ def main() -> int:
     parser.add_argument("--device", required=True)
     parser.add_argument("--out", type=Path, required=True)
     parser.add_argument("--budget-s", type=float, required=True)
+    parser.add_argument("--set", type=ItemSet, default=ItemSet.FIRST)
     parser.add_argument("--only", nargs="*", default=[])
     arguments = parser.parse_args()
-    items = [i for i in ITEMS if not arguments.only or i.name.startswith(tuple(arguments.only))]
+    items = [i for i in items_of(arguments.set) if not arguments.only or i.name.startswith(tuple(arguments.only))]
     with torch.no_grad():
         trace_items(items, arguments.device, arguments.out, Stopwatch(arguments.budget_s, "traced"))
     return 0
@@ -51,7 +51,7 @@ def trace_items(items: Sequence[Item], device: str, out: Path, watch: Stopwatch)
             watch.say(f"the budget is spent: {len(items) - start} items left out")
             break
         _batch(items[start : start + BATCH], place, compiler, out, (found, batches), watch)
-        write(Traced(tuple(found), tuple(batches)), out / FILE)
+        write(Traced(tuple(found), tuple(batches)), out / TRACED_FILE)
         if device == "cuda":
             torch.cuda.empty_cache()
         failed = sum(item.error is not None for item in found)

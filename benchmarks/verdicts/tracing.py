@@ -51,7 +51,8 @@ def make_ready(build: Callable[[], Call], device: str, tf32: bool) -> Ready:
 def record(ready: Sequence[Ready], device: str, compiler: WatchedCompiler, path: Path) -> None:
     """Write the trace of one call of each, as `ProfilerStep#0`, `#1`, … in this order."""
     activities = [ProfilerActivity.CPU, *((ProfilerActivity.CUDA,) if device == "cuda" else ())]
-    with compiler.ranges(), profile(activities=activities, record_shapes=True, with_stack=False) as recording:
+    recording = profile(activities=activities, record_shapes=True, acc_events=True)
+    with compiler.ranges(), recording:
         for number, one in enumerate(ready):
             with allowing(device, one.tf32):
                 with record_function(PREPARE_RANGE):

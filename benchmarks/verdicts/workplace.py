@@ -33,13 +33,14 @@ def working_folder(log: Path) -> Iterator[Path]:
             log.write_text("".join(texts), encoding="utf-8")
 
 
-def measure_machine(work: Path, device: str, watch: Stopwatch) -> Machine:
-    """The device, measured in a process of its own. Where that fails nothing of it is known, and a note says so:
-    what is recorded can be judged later with another's measurement.
+def measure_machine(work: Path, device: str, watch: Stopwatch, **extra: str) -> Machine:
+    """The device, measured in a process of its own with `extra` in its environment. Where that fails nothing of it is
+    known, and a note says so: what is recorded can be judged later with another's measurement.
     """
     file = work / "machine.json.gz"
     arguments = ("--device", device, "--out", str(file))
-    run(module_command("measuring", *arguments), work / "measuring.log", min(DEVICE_LIMIT_S, watch.left_s))
+    limit_s = min(DEVICE_LIMIT_S, watch.left_s)
+    run(module_command("measuring", *arguments), work / "measuring.log", limit_s, **extra)
     if not file.is_file():
         reason = last_lines(work / "measuring.log")
         watch.say(f"the device was not measured: {reason}")
@@ -51,12 +52,24 @@ def measure_machine(work: Path, device: str, watch: Stopwatch) -> Machine:
 
 
 def zip_traces(work: Path, names: Sequence[str], target: Path) -> None:
-    """The traces in one file, each already compressed."""
+    """The traces in one file, each already compressed; one that is not in `work` is kept from the file as it was."""
     partial = target.with_name(f".{target.name}.partial")
-    with zipfile.ZipFile(partial, "w", zipfile.ZIP_STORED) as archive:
+    with zipfile.ZipFile(partial, "w", zipfile.ZIP_STORED) as archive, _opened(target) as before:
         for name in names:
-            archive.write(work / name, name)
+            if before is None or (work / name).is_file():
+                archive.write(work / name, name)
+            else:
+                archive.writestr(name, before.read(name))
     partial.replace(target)
+
+
+@contextlib.contextmanager
+def _opened(path: Path) -> Iterator[zipfile.ZipFile | None]:
+    if not path.is_file():
+        yield None
+        return
+    with zipfile.ZipFile(path) as archive:
+        yield archive
 
 
 def last_lines(path: Path) -> str:

@@ -1,228 +1,261 @@
-"""Lays events out as the columns of a `Trace`, and counts what has no place in them."""
+"""One chunk of events as compact columns with tables of its own, and what has no place in them, counted."""
 
 from __future__ import annotations
 
-from array import array
-from collections import Counter
-from collections.abc import Iterable
+from collections import Counter, defaultdict
+from collections.abc import Callable, Hashable, Iterable, Sequence
 from dataclasses import dataclass, field
+from itertools import chain, compress, count
+from operator import attrgetter
 from typing import Final, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from analyzer.core.trace import DEVICE_KINDS, BoolColumn, EventKind, IntColumn, Trace
-from collectors.readers.dialects import kind_of
-from collectors.readers.events import Args, DetailText, DeviceProperties, Event, detail_text, op_detail
-from collectors.readers.exact import integer, nanoseconds
+from analyzer.core.trace import DEVICE_KINDS, BoolColumn, EventKind, IntColumn
+from collectors.readers.details import NO_KERNEL_DETAIL, NO_OP_DETAIL, DetailText, device_texts, op_texts
+from collectors.readers.dialects import is_unread_device, kind_of
+from collectors.readers.events import Args, Event, Scalar
+from collectors.readers.exact import (
+    EXACT_US,
+    INT64_MAX,
+    integer,
+    nanosecond_column,
+    nanoseconds,
+    nanoseconds_of_doubles,
+)
 
-_Text = TypeVar("_Text", str, DetailText)
+ABSENT: Final = int(np.iinfo(np.int64).min)
+"""Marks a missing value until the columns of a trace are made; there it becomes a mask."""
+NO_ID: Final = -1
+"""The same in the 32-bit columns that point into a table."""
 
-_NO_ARGS: Final = Args()
-_ABSENT: Final = np.iinfo(np.int64).min
-"""Marks a missing value while the columns are filled; it becomes a mask before anything leaves this module."""
+ThreadKey = tuple[Scalar, Scalar]
+_Key = TypeVar("_Key", bound=Hashable)
+NO_ARGS: Final = Args()
+# In C: half of what a Python loop takes a row.
+_TS, _DUR, _NAME, _CAT = attrgetter("ts"), attrgetter("dur"), attrgetter("name"), attrgetter("cat")
+_PHASE, _THREAD = attrgetter("ph"), attrgetter("pid", "tid")
+_CORRELATION, _EXTERNAL, _OLD_EXTERNAL = (attrgetter(f) for f in ("correlation", "external_id", "old_external_id"))
 _SPAN_CATEGORY: Final = "Trace"
 """The category of the profiler's own bar over the whole recording."""
+_ARROWS: Final = "flow arrows (links come from correlation ids)"
 _PHASES: Final = {
     "M": "rows of metadata",
-    "s": "flow arrows (links come from correlation ids)",
-    "f": "flow arrows (links come from correlation ids)",
-    "t": "flow arrows (links come from correlation ids)",
+    "s": _ARROWS,
+    "f": _ARROWS,
+    "t": _ARROWS,
     "i": "instant events",
     "I": "instant events",
     "C": "counter samples",
     "": "rows without a phase",
 }
+_LONGEST_PHASE: Final = 8
+_ON_DEVICE: Final = (*DEVICE_KINDS, EventKind.DEVICE_RANGE)
+
+Counts = dict[str, int]
 
 
 @dataclass(slots=True)
-class _Filling:
-    """The columns while they are filled; private to this module."""
+class Part:
+    """The rows of one chunk: `columns` by name, whose ids point into the tables; counts of what else there was."""
 
-    names: dict[str, int] = field(default_factory=dict)
-    details: dict[DetailText, int] = field(default_factory=dict)
-    threads: dict[tuple[bytes, bytes], int] = field(default_factory=dict)
-    left_out: Counter[str] = field(default_factory=Counter)
-    mended: Counter[str] = field(default_factory=Counter)
-    values: array[int] = field(default_factory=lambda: array("q"))
-
-
-_FIELDS: Final = ("name", "kind", "start", "duration", "thread", "device", "stream", "correlation", "detail")
+    columns: dict[str, NDArray[np.signedinteger]]
+    names: tuple[str, ...]
+    threads: tuple[ThreadKey, ...]
+    details: tuple[DetailText, ...]
+    left_out: Counts = field(default_factory=dict)
+    mended: Counts = field(default_factory=dict)
+    unread_device_rows: int = 0
 
 
-def assemble(
-    events: Iterable[Event], properties: tuple[DeviceProperties, ...], base_text: bytes, notes: Iterable[str]
-) -> Trace:
-    """The `Trace` of these events. `base_text` is the JSON text of what the file's times count from, in ns."""
-    filling = _Filling()
-    # 2.5 µs an event (240,000 events: 0.6 s); the text of each number has to be looked at anyway to stay exact.
-    for event in events:
-        _add(filling, event)
-    table = np.asarray(filling.values, dtype=np.int64).reshape(-1, len(_FIELDS))
-    column = {name: table[:, i].copy() for i, name in enumerate(_FIELDS)}
-    names, column["name"] = _ranked(filling.names, column["name"])
-    details, column["detail"] = _ranked(filling.details, column["detail"])
-    column["thread"] = _thread_numbers(filling, column["thread"])
-    order = np.lexsort((*(column[f] for f in _TIE_BREAKERS), -column["duration"], column["start"]))
-    column = {name: values[order] for name, values in column.items()}
-    first_ns = int(column["start"][0]) if order.size else 0
-    detail_id, has_detail = _masked(column["detail"])
-    stream, has_stream = _masked(column["stream"])
-    correlation, has_correlation = _masked(column["correlation"])
-    return Trace(
+COLUMNS: Final = {
+    "name": np.int32,
+    "kind": np.int8,
+    "start": np.int64,
+    "duration": np.int64,
+    "thread": np.int32,
+    "device": np.int64,
+    "stream": np.int64,
+    "correlation": np.int64,
+    "external": np.int64,
+    "detail": np.int32,
+}
+
+
+def part_of(events: Sequence[Event]) -> Part:
+    """The part that these events make: 1 µs an event, decoding apart."""
+    left_out, mended = Counter[str](), Counter[str]()
+    rows = [e for e in events if e.ph == "X" and e.cat != _SPAN_CATEGORY]
+    _count_others(events, len(rows), left_out)
+    start, has_start = nanosecond_column(b"\n".join(map(_TS, rows)).split(b"\n") if rows else ())
+    duration, has_duration = _durations(list(map(_DUR, rows)), left_out, has_start)
+    left_out["rows whose start is missing or does not fit 64 bits"] += int((~has_start).sum())
+    keep = has_start & has_duration & _ends_in_time(start, duration, left_out)
+    if not keep.all():
+        rows = [e for e, k in zip(rows, keep.tolist(), strict=True) if k]
+        start, duration = start[keep], duration[keep]
+    backward = duration < 0
+    # A start rounded up and an end rounded down (HTA#317).
+    mended["negative durations were read as 0"] += int(backward.sum())
+    names, name_id = _interned(map(_NAME, rows))
+    kind, unread = _kinds(map(_CAT, rows), names, name_id)
+    args = [e.args or NO_ARGS for e in rows]
+    on_device = np.isin(kind, _ON_DEVICE)
+    threads, thread = _threads(rows, on_device)
+    details, detail = _details(args, kind)
+    columns = {
+        "name": name_id,
+        "kind": kind,
+        "start": start,
+        "duration": np.where(backward, 0, duration),
+        "thread": thread,
+        "device": _places(rows, args, on_device, _device, 0),
+        "stream": _places(rows, args, on_device, _stream, ABSENT),
+        "correlation": _links(list(map(_CORRELATION, args)), "correlation ids", mended),
+        "external": _links(_externals(args), "external ids", mended),
+        "detail": detail,
+    }
+    return Part(
+        columns={name: columns[name].astype(dtype, copy=False) for name, dtype in COLUMNS.items()},
         names=names,
-        name_id=column["name"],
-        kind=column["kind"],
-        start_ns=column["start"] - first_ns,
-        duration_ns=column["duration"],
-        thread=column["thread"],
-        device=column["device"],
-        stream=stream,
-        has_stream=has_stream,
-        correlation=correlation,
-        has_correlation=has_correlation,
-        detail_id=detail_id,
-        has_detail=has_detail,
-        details=tuple(op_detail(text) for text in details),
-        base_ns=first_ns + (integer(base_text) or 0),
-        device_name=_device_name(properties, column["device"][np.isin(column["kind"], DEVICE_KINDS)]),
-        notes=(*notes, *_sentences(filling)),
+        threads=threads,
+        details=details,
+        left_out={what: n for what, n in left_out.items() if n},
+        mended={what: n for what, n in mended.items() if n},
+        unread_device_rows=unread,
     )
 
 
-_TIE_BREAKERS: Final = ("detail", "name", "correlation", "stream", "device", "thread", "kind")
-"""Rows of one start and duration come in an order of their own, so that shuffling a file changes nothing."""
+def _count_others(events: Sequence[Event], rows: int, left_out: Counter[str]) -> None:
+    for phase, n in Counter(map(_PHASE, events)).items():
+        if phase == "X":
+            left_out["bars over the whole recording"] += n - rows
+        else:
+            left_out[_PHASES.get(phase, f"rows of phase {phase[:_LONGEST_PHASE]!r}")] += n
 
 
-def _add(filling: _Filling, event: Event) -> None:
-    if event.ph != "X":
-        filling.left_out[_PHASES.get(event.ph, f"rows of phase {event.ph!r}")] += 1
-        return
-    if event.cat == _SPAN_CATEGORY:
-        filling.left_out["bars over the whole recording"] += 1
-        return
-    start, duration = nanoseconds(bytes(event.ts)), _duration(filling, event)
-    if start is None:
-        filling.left_out["rows whose start is missing or does not fit 64 bits"] += 1
-        return
-    if duration is None:
-        return
-    kind = kind_of(event.cat, event.name)
-    args = event.args or _NO_ARGS
-    is_device = kind in DEVICE_KINDS or kind is EventKind.DEVICE_RANGE
-    filling.values.extend(
-        (
-            filling.names.setdefault(event.name, len(filling.names)),
-            kind,
-            start,
-            duration,
-            _thread(filling, event) if not is_device else _ABSENT,
-            _device(event, args) if is_device else 0,
-            _stream(event, args) if is_device else _ABSENT,
-            _correlation(filling, args),
-            _detail(filling, args, kind),
-        )
-    )
+def _durations(values: list[Scalar], left_out: Counter[str], has_start: BoolColumn) -> tuple[IntColumn, BoolColumn]:
+    known = np.ones(len(values), dtype=np.bool_)
+    doubles = _doubles(values)
+    if doubles is not None and (not values or np.abs(doubles).max() < EXACT_US):
+        return nanoseconds_of_doubles(doubles), known
+    exact = [nanoseconds(str(v).encode()) if v is not None else None for v in values]
+    known = np.asarray([v is not None for v in exact], dtype=np.bool_)
+    is_absent = np.asarray([v is None for v in values], dtype=np.bool_)
+    left_out["rows without a duration"] += int((is_absent & has_start).sum())
+    left_out["rows whose duration is no number"] += int((~known & ~is_absent & has_start).sum())
+    return np.asarray([v or 0 for v in exact], dtype=np.int64), known
 
 
-def _duration(filling: _Filling, event: Event) -> int | None:
-    text = bytes(event.dur)
-    duration = nanoseconds(text)
-    if duration is None:
-        filling.left_out["rows without a duration" if not text else "rows whose duration is no number"] += 1
-    elif duration < 0:
-        # A start rounded up and an end rounded down (HTA#317).
-        filling.mended["negative durations were read as 0"] += 1
-        return 0
-    return duration
+def _doubles(values: list[Scalar]) -> NDArray[np.float64] | None:
+    """The values as doubles; None where one is no number, or is too large for a double."""
+    if not {int, float}.issuperset(map(type, values)):
+        return None
+    try:
+        return np.asarray(values, dtype=np.float64)
+    except OverflowError:
+        return None
 
 
-def _thread(filling: _Filling, event: Event) -> int:
-    return filling.threads.setdefault((bytes(event.pid), bytes(event.tid)), len(filling.threads))
+def _ends_in_time(start: IntColumn, duration: IntColumn, left_out: Counter[str]) -> BoolColumn:
+    """Rows whose end fits 64 bits too: sums of hostile times must not wrap round."""
+    fits = duration <= INT64_MAX - np.maximum(start, 0)
+    left_out["rows whose end does not fit 64 bits"] += int((~fits).sum())
+    return fits
+
+
+def _interned(values: Iterable[_Key]) -> tuple[tuple[_Key, ...], NDArray[np.int64]]:
+    """Each value's place in a table without repeats, in order of first sight."""
+    table: defaultdict[_Key, int] = defaultdict(count().__next__)
+    ids = np.fromiter(map(table.__getitem__, values), dtype=np.int64)
+    return tuple(table), ids
+
+
+def _kinds(categories: Iterable[str], names: tuple[str, ...], name_id: IntColumn) -> tuple[IntColumn, int]:
+    """The kind of each row, and how many rows of a device could not be read; asked once a category and name."""
+    cats, cat_id = _interned(categories)
+    pairs, of = np.unique(cat_id * (len(names) + 1) + name_id, return_inverse=True)
+    words = [(cats[p // (len(names) + 1)], names[p % (len(names) + 1)]) for p in pairs.tolist()]
+    kinds = np.asarray([kind_of(cat, name) for cat, name in words], dtype=np.int64)
+    unread = np.asarray([is_unread_device(cat) for cat, _ in words], dtype=np.bool_)
+    return kinds[of] if of.size else np.zeros(0, dtype=np.int64), int(unread[of].sum()) if of.size else 0
+
+
+def _threads(rows: list[Event], on_device: BoolColumn) -> tuple[tuple[ThreadKey, ...], IntColumn]:
+    thread = np.full(len(rows), NO_ID, dtype=np.int64)
+    host = ~on_device
+    threads, thread[host] = _interned(map(_THREAD, compress(rows, host.tolist())))
+    return threads, thread
+
+
+def _details(args: list[Args], kind: IntColumn) -> tuple[tuple[DetailText, ...], IntColumn]:
+    detail = np.full(len(args), NO_ID, dtype=np.int64)
+    ops, device = kind == EventKind.CPU_OP, np.isin(kind, DEVICE_KINDS)
+    texts = [*op_texts(compress(args, ops.tolist())), *device_texts(compress(args, device.tolist()))]
+    # Rows that say nothing of themselves have the first two numbers, and none in the end.
+    nothing = (NO_OP_DETAIL, NO_KERNEL_DETAIL)
+    table, ids = _interned(chain(nothing, texts))
+    number = ids[len(nothing) :] - len(nothing)
+    detail[np.concatenate((np.flatnonzero(ops), np.flatnonzero(device)))] = np.where(number < 0, NO_ID, number)
+    return table[len(nothing) :], detail
+
+
+def _places(
+    rows: list[Event],
+    args: list[Args],
+    on_device: BoolColumn,
+    place: Callable[[Event, Args], int],
+    elsewhere: int,
+) -> IntColumn:
+    column = np.full(len(rows), elsewhere, dtype=np.int64)
+    device = np.flatnonzero(on_device)
+    column[device] = [place(rows[i], args[i]) for i in device.tolist()]
+    return column
 
 
 def _device(event: Event, args: Args) -> int:
-    device = integer(bytes(args.device))
-    return device if device is not None else (integer(bytes(event.pid)) or 0)
+    device = _number(args.device)
+    return device if device is not None else (_number(event.pid) or 0)
 
 
 def _stream(event: Event, args: Args) -> int:
-    for text in (bytes(args.stream), bytes(event.tid)):
-        stream = integer(text)
+    for value in (args.stream, event.tid):
+        stream = _number(value)
         if stream is not None:
             return stream
-    return _ABSENT
+    return ABSENT
 
 
-def _correlation(filling: _Filling, args: Args) -> int:
-    text = bytes(args.correlation)
-    if not text:
-        return _ABSENT
-    value = integer(text)
+def _externals(args: list[Args]) -> list[Scalar]:
+    told = list(map(_EXTERNAL, args))
+    if None not in told:
+        return told
+    return [new if new is not None else old for new, old in zip(told, map(_OLD_EXTERNAL, args), strict=True)]
+
+
+def _links(values: list[Scalar], what: str, mended: Counter[str]) -> IntColumn:
+    """0 and -1 stand for "none"; joining on them would link everything with everything (roctracer#100)."""
+    numbers = [v if type(v) is int and 0 < v <= INT64_MAX else _link(v, what, mended) for v in values]
+    return np.asarray(numbers, dtype=np.int64)
+
+
+def _link(value: Scalar, what: str, mended: Counter[str]) -> int:
     if value is None:
-        filling.mended["correlation ids are no number of 64 bits and were read as unknown"] += 1
-    # 0 and -1 stand for "none"; joining on them would link everything with everything (roctracer#100).
-    return value if value is not None and value > 0 else _ABSENT
+        return ABSENT
+    number = _number(value)
+    if number is None:
+        mended[f"{what} are no number of 64 bits and were read as unknown"] += 1
+    return number if number is not None and number > 0 else ABSENT
 
 
-def _detail(filling: _Filling, args: Args, kind: EventKind) -> int:
-    if args is _NO_ARGS or kind not in (*DEVICE_KINDS, EventKind.CPU_OP):
-        return _ABSENT
-    text = detail_text(args)
-    return filling.details.setdefault(text, len(filling.details)) if text else _ABSENT
-
-
-def _ranked(ids_by_text: dict[_Text, int], ids: IntColumn) -> tuple[tuple[_Text, ...], IntColumn]:
-    """The texts in their own order, and the ids that point into it: the order of a file's rows leaves no mark."""
-    texts = tuple(ids_by_text)
-    order = sorted(range(len(texts)), key=texts.__getitem__)
-    rank = np.empty(len(texts), dtype=np.int64)
-    rank[order] = np.arange(len(texts))
-    known = ids != _ABSENT
-    ranked = np.full_like(ids, _ABSENT)
-    ranked[known] = rank[ids[known]]
-    return tuple(texts[i] for i in order), ranked
-
-
-def _thread_numbers(filling: _Filling, ids: IntColumn) -> IntColumn:
-    """The file's own thread numbers where they name one thread each; numbers above them for the rest."""
-    keys = sorted(filling.threads)
-    numbers: dict[tuple[bytes, bytes], int] = {}
-    taken: set[int] = set()
-    for key in keys:
-        number = integer(key[1])
-        if number is not None and number not in taken:
-            numbers[key] = number
-            taken.add(number)
-    free = max(taken, default=-1) + 1
-    for key in keys:
-        if key not in numbers:
-            numbers[key] = free
-            free += 1
-    by_id = np.asarray([numbers[key] for key in filling.threads], dtype=np.int64)
-    of_rows = np.zeros_like(ids)
-    of_rows[ids != _ABSENT] = by_id[ids[ids != _ABSENT]]
-    return of_rows
-
-
-def _masked(values: NDArray[np.int64]) -> tuple[IntColumn, BoolColumn]:
-    known = values != _ABSENT
-    return np.where(known, values, 0), known
-
-
-def _device_name(properties: tuple[DeviceProperties, ...], devices: IntColumn) -> str | None:
-    """The name of the device that most device rows ran on, or of the only kind there is."""
-    names = {p.id: p.name for p in properties if p.name}
-    if devices.size:
-        numbers, counts = np.unique(devices, return_counts=True)
-        busiest = int(numbers[np.argmax(counts)])
-        if busiest in names:
-            return names[busiest]
-    distinct = set(names.values())
-    return distinct.pop() if len(distinct) == 1 else None
-
-
-def _sentences(filling: _Filling) -> tuple[str, ...]:
-    left_out = (f"{count} {what} were left out" for what, count in sorted(filling.left_out.items()))
-    mended = (f"{count} {what}" for what, count in sorted(filling.mended.items()))
-    return (*left_out, *mended)
+def _number(value: Scalar) -> int | None:
+    match value:
+        case None:
+            return None
+        case int():
+            return value if -INT64_MAX <= value <= INT64_MAX else None
+        case float():
+            return int(value) if value.is_integer() and abs(value) <= INT64_MAX else None
+        case str():
+            return integer(value.encode("utf-8", "replace"))

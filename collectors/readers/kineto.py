@@ -2,123 +2,227 @@
 
 from __future__ import annotations
 
-import zlib
-from collections.abc import Iterable
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Final, TypeVar
+from typing import Final
 
-import msgspec
-
+from analyzer.core.collection import without_collection
 from analyzer.core.errors import UnreadableFileError
 from analyzer.core.trace import Trace
-from collectors.readers.columns import assemble
-from collectors.readers.events import DeviceProperties, Event
+from analyzer.core.trace_facts import Damage, RowCount
+from collectors.readers.assembly import Gathered, assemble
+from collectors.readers.cache import keep, kept, key_of
+from collectors.readers.details import op_detail
+from collectors.readers.facts import WANTED, Header, base_time_ns, busiest_device, facts
+from collectors.readers.inflating import Text
+from collectors.readers.opening import opened
+from collectors.readers.pool import DecodingPool, decoding_pool
+from collectors.readers.section import Section
+from collectors.readers.settings import DEFAULTS, ReadSettings
+from collectors.readers.sources import Source, source_of
+from collectors.readers.window import NotJsonError, Window
 
-GZIP_MAGIC: Final = b"\x1f\x8b"
-_GZIP_WINDOW: Final = 16 + zlib.MAX_WBITS
 _RECORD_HINT: Final = "export it again with torch.profiler's export_chrome_trace"
+_EVENTS_KEY: Final = b'"traceEvents"'
 
 
-_T = TypeVar("_T")
+def read_trace(path: Path | str | Source, settings: ReadSettings = DEFAULTS) -> Trace:
+    """The trace in a `.json`, `.json.gz` or `.json.zst` file, in a member of a tar or zip, or at a URL.
 
-
-class _File(msgspec.Struct):
-    # Fields are named as in the file.
-    traceEvents: msgspec.Raw = msgspec.Raw()
-    deviceProperties: msgspec.Raw = msgspec.Raw()
-    baseTimeNanoseconds: msgspec.Raw = msgspec.Raw()
-
-
-def read_trace(path: Path) -> Trace:
-    """The trace in a `.json` or `.json.gz` file, whose top level is an object with `traceEvents`, or their array.
-
-    Raises UnreadableFileError, with the byte offset where there is one, when the file is absent, cut, not JSON or
-    not a trace. Rows that carry no time, or a time that makes no sense, are left out and counted in `notes`.
+    Its top level is an object with `traceEvents`, or their array. What is broken or cut is mended or left out, counted
+    in `facts`, and said in `notes`; the rest is read. Raises UnreadableFileError, with the byte offset where there is
+    one, when nothing can be read, and MissingExtraError where a package is missing that unpacks or fetches it.
     """
-    notes: list[str] = []
-    data = _utf8(_content(path), notes)
-    file = _top_level(data, path)
-    text = bytes(file.traceEvents)
-    if not text:
-        raise UnreadableFileError(f"{path}: JSON, but not a trace: it has no traceEvents", hint=_RECORD_HINT)
-    events = _events(text, path, notes)
-    return assemble(events, _device_properties(file.deviceProperties), bytes(file.baseTimeNanoseconds), notes)
+    source = path if isinstance(path, Source) else source_of(path)
+    key = key_of(source, settings)
+    if key is not None and (known := kept(key)) is not None:
+        return known
+    with without_collection(), opened(source, settings.limits) as raw, decoding_pool(settings.workers) as pool:
+        text = Text(raw, str(source), settings.limits)
+        trace = _read(text, str(source), settings, pool)
+    if key is not None:
+        keep(key, trace)
+    return trace
 
 
-def _content(path: Path) -> bytes:
+@dataclass(slots=True)
+class _Reading:
+    """What was read so far. Private to this module."""
+
+    gathered: Gathered = field(default_factory=Gathered)
+    header: Header = field(default_factory=dict)
+    is_array: bool = False
+    has_events: bool = False
+    damage: Damage | None = None
+
+
+def _read(text: Text, name: str, settings: ReadSettings, pool: DecodingPool | None) -> Trace:
+    window = Window(text.blocks(), settings.limits.value_bytes)
+    reading = _Reading()
+    first = window.peek()
+    if first == b"[":
+        reading.is_array = reading.has_events = True
+        window.skip(1)
+        _section(window, reading, settings, pool)
+    elif first == b"{":
+        window.skip(1)
+        _members(window, reading, settings, pool, name)
+    elif first:
+        _refuse_other(window, name)
+    else:
+        reading.damage = Damage(window.end, f"cut: it stops at byte {window.end}")
+    _end(window, text, reading)
+    _refuse_nothing(reading, name)
+    return _trace(reading, window.end, text.encoding)
+
+
+def _members(window: Window, reading: _Reading, settings: ReadSettings, pool: DecodingPool | None, name: str) -> None:
+    """The top level's keys and values, up to its closing brace or to what cannot be read."""
     try:
-        data = path.read_bytes()
-    except OSError as error:
-        raise UnreadableFileError(f"{path}: cannot be read: {error.strerror or error}") from error
-    if not data.startswith(GZIP_MAGIC):
-        return data
-    unzipped = bytearray()
-    rest = data
-    while rest:
-        # One stream at a time: a gzip file may hold several, and a cut one must say where.
-        stream = zlib.decompressobj(_GZIP_WINDOW)
-        try:
-            unzipped += stream.decompress(rest)
-        except zlib.error as error:
-            raise UnreadableFileError(
-                f"{path}: not valid gzip in the stream at byte {len(data) - len(rest)}: {error}", hint=_RECORD_HINT
-            ) from error
-        if not stream.eof:
-            raise UnreadableFileError(
-                f"{path}: cut: its gzip data stop at byte {len(data)} without an end", hint=_RECORD_HINT
-            )
-        rest = stream.unused_data.lstrip(b"\0")
-    return bytes(unzipped)
+        if window.peek() == b"}":
+            window.skip(1)
+            return
+        while True:
+            key = window.value()
+            window.take(b":")
+            if key == _EVENTS_KEY:
+                if not _events_member(window, reading, settings, pool, name):
+                    return
+            else:
+                value = window.value()
+                if key.strip(b'"') in WANTED:
+                    reading.header[key.strip(b'"')] = value
+            if window.peek() == b"}":
+                window.skip(1)
+                return
+            window.take(b",")
+    except NotJsonError as broken:
+        _resume(window, broken, reading, settings, pool)
 
 
-def _utf8(data: bytes, notes: list[str]) -> bytes:
+def _events_member(
+    window: Window, reading: _Reading, settings: ReadSettings, pool: DecodingPool | None, name: str
+) -> bool:
+    if reading.has_events:
+        byte = window.at
+        reading.damage = Damage(byte, f"a second list of events begins at byte {byte}, and was left out")
+        return False
+    if window.peek() not in (b"[", b""):
+        raise UnreadableFileError(f"{name}: JSON, but not a trace: traceEvents is no list", hint=_RECORD_HINT)
+    window.take(b"[")
+    reading.has_events = True
+    _section(window, reading, settings, pool)
+    return reading.damage is None
+
+
+def _section(window: Window, reading: _Reading, settings: ReadSettings, pool: DecodingPool | None) -> None:
+    section = Section(window, reading.gathered, settings)
+    section.read(pool)
+    reading.damage = section.damage
+
+
+def _resume(
+    window: Window, broken: NotJsonError, reading: _Reading, settings: ReadSettings, pool: DecodingPool | None
+) -> None:
+    """Behind a broken member: the events are looked for by their key; without them or after them, reading ends."""
+    if not reading.has_events:
+        window.fill(settings.chunk_bytes)
+        text = window.text()
+        at = text.find(_EVENTS_KEY)
+        bracket = text.find(b"[", at) if at >= 0 else -1
+        if bracket >= 0 and not text[at + len(_EVENTS_KEY) : bracket].strip(b" \t\r\n:"):
+            reading.gathered.mended["values beside the events are not JSON and were skipped"] += 1
+            reading.gathered.first_byte["values beside the events are not JSON and were skipped"] = broken.byte
+            window.skip(bracket + 1)
+            reading.has_events = True
+            _section(window, reading, settings, pool)
+            return
+    where = f"byte {broken.byte}"
+    reading.damage = Damage(broken.byte, f"cut: it stops at {where}" if broken.is_cut else f"not JSON at {where}")
+
+
+def _refuse_other(window: Window, name: str) -> None:
     try:
-        data.decode("utf-8")
-    except UnicodeDecodeError as error:
-        notes.append(f"names that are not UTF-8, the first at byte {error.start}, had those bytes replaced")
-        return data.decode("utf-8", "replace").encode()
-    return data
+        word = window.value()
+    except NotJsonError:
+        word = b"?"
+    is_json = word in (b"true", b"false", b"null") or word[:1] in b'"-0123456789'
+    what = "JSON, but not a trace" if is_json else f"not JSON (byte {window.at - len(word) if word else 0})"
+    raise UnreadableFileError(f"{name}: {what}", hint=_RECORD_HINT)
 
 
-def _top_level(data: bytes, path: Path) -> _File:
-    if data.lstrip()[:1] == b"[":
-        return _File(traceEvents=_decode(data, msgspec.Raw, data, path))
-    return _decode(data, _File, data, path)
+def _end(window: Window, text: Text, reading: _Reading) -> None:
+    """Why the text stopped, where its packing says more; and what comes after the trace."""
+    if reading.damage is None and window.peek():
+        byte = window.at
+        what = "a second trace begins" if window.peek() in (b"{", b"[") else "something else begins"
+        reading.damage = Damage(byte, f"{what} at byte {byte}, and was left out")
+    if text.failure is not None:
+        reading.damage = Damage(window.end, text.failure)
 
 
-def _decode(text: bytes, kind: type[_T], data: bytes, path: Path) -> _T:
-    try:
-        return msgspec.json.decode(text, type=kind)
-    except msgspec.ValidationError as error:
-        raise UnreadableFileError(f"{path}: JSON, but not a trace: {error}", hint=_RECORD_HINT) from error
-    except msgspec.DecodeError as error:
-        where = f"cut: it stops at byte {len(data)}" if "truncated" in str(error) else f"not JSON: {error}"
-        raise UnreadableFileError(f"{path}: {where}", hint=_RECORD_HINT) from error
+def _refuse_nothing(reading: _Reading, name: str) -> None:
+    if reading.damage is not None and not reading.gathered.rows:
+        raise UnreadableFileError(f"{name}: {reading.damage.reason}", hint=_RECORD_HINT)
+    if not reading.has_events:
+        raise UnreadableFileError(f"{name}: JSON, but not a trace: it has no traceEvents", hint=_RECORD_HINT)
 
 
-def _events(text: bytes, path: Path, notes: list[str]) -> Iterable[Event]:
-    try:
-        return msgspec.json.decode(text, type=list[Event])
-    except msgspec.ValidationError:
-        return _events_one_by_one(_decode(text, list[msgspec.Raw], text, path), notes)
+def _trace(reading: _Reading, text_bytes: int, encoding: str) -> Trace:
+    table = assemble(reading.gathered)
+    found = facts(
+        reading.header,
+        reading.gathered,
+        table,
+        is_array=reading.is_array,
+        text_bytes=text_bytes,
+        damage=reading.damage,
+    )
+    column, mask = table.column, table.mask
+    return Trace(
+        names=table.names,
+        name_id=column["name"],
+        kind=column["kind"],
+        start_ns=column["start"],
+        duration_ns=column["duration"],
+        thread=column["thread"],
+        device=column["device"],
+        stream=column["stream"],
+        has_stream=mask["stream"],
+        correlation=column["correlation"],
+        has_correlation=mask["correlation"],
+        detail_id=column["detail"],
+        has_detail=mask["detail"],
+        details=tuple(op_detail(text) for text in table.details),
+        base_ns=table.first_ns + (base_time_ns(reading.header) or 0),
+        device_name=busiest_device(found.devices, table),
+        notes=_sentences(found.damage, found.left_out, found.mended, found.unread_device_rows, encoding),
+        external_id=column["external"],
+        has_external_id=mask["external"],
+        facts=found,
+    )
 
 
-def _events_one_by_one(rows: list[msgspec.Raw], notes: list[str]) -> list[Event]:
-    """For files in which some row has a field of another type: 0.7 µs a row more than decoding all at once."""
-    decoder = msgspec.json.Decoder(Event)
-    events: list[Event] = []
-    for row in rows:
-        try:
-            events.append(decoder.decode(row))
-        except msgspec.ValidationError:
-            continue
-    if len(events) < len(rows):
-        notes.append(f"{len(rows) - len(events)} rows are not events (a field has another type) and were left out")
-    return events
+def _sentences(
+    damage: Damage | None,
+    left_out: tuple[RowCount, ...],
+    mended: tuple[RowCount, ...],
+    unread: int,
+    encoding: str,
+) -> tuple[str, ...]:
+    lost = (f"only what comes before byte {damage.byte} was read: {damage.reason}",) if damage else ()
+    device = (
+        (f"{unread} rows are work of a device whose words are not known; it is in no time given",) if unread else ()
+    )
+    written = (f"the file is written in {encoding}",) if encoding != "utf-8" else ()
+    return (
+        *lost,
+        *device,
+        *(f"{c.rows} {c.what} were left out{_first(c)}" for c in left_out),
+        *(f"{c.rows} {c.what}{_first(c)}" for c in mended),
+        *written,
+    )
 
 
-def _device_properties(text: msgspec.Raw) -> tuple[DeviceProperties, ...]:
-    try:
-        return msgspec.json.decode(text, type=tuple[DeviceProperties, ...])
-    except msgspec.DecodeError:
-        return ()
+def _first(count: RowCount) -> str:
+    return f"; the first at byte {count.first_byte}" if count.first_byte is not None else ""

@@ -4,10 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from optimizers.candidates.base import Candidate
+from analyzer.core import plan
+from optimizers.candidates.base import PYTHON_LAUNCH, Axis, Candidate
 
-FUSED: Final = Candidate(
-    id="fused",
-    title="fusion",
-    patches=(("triton.cudagraphs", False), ("cpp_wrapper", False)),
-)
+FUSED: Final = Candidate(id=plan.FUSED, title="fusion", patches=PYTHON_LAUNCH, axis=Axis.KERNELS)

@@ -142,6 +142,69 @@ MULTIPLES: Final = {
 }
 
 
+@dataclass(frozen=True, slots=True)
+class Published:
+    """Figures of a device as published copies of its data sheet have them, found by search on 2026-11-29: TFLOP/s
+    outside and inside the matrix units (dense, float16 with float32 accumulation; a sparse one halved, one with float16
+    accumulation of a GeForce halved again), GB/s, MiB, GB, multiprocessors. None: not found.
+    """
+
+    vector: float | None
+    half: float | None
+    bandwidth: float | None
+    l2: float | None
+    memory: int | None
+    multiprocessors: int | None
+    where: str
+
+
+PUBLISHED: Final = {
+    "V100 SXM2": Published(15.7, 125, 900, 6, None, 80, "a catalogue of GPUs on Hugging Face"),
+    "T4": Published(8.141, 65.13, 320, 4, 16, 40, "fpsbench.com"),
+    "A40": Published(37.42, 149.67, None, None, 48, 84, "hmc-tech.com"),
+    "A100 40GB": Published(19.49, 311.87, 1555, 40, 40, 108, "sysrqmts.com, hmc-tech.com"),
+    "A100 80GB SXM": Published(None, 312, 2039, 40, 80, 108, "deviceQuery of one, published; calculon's system file"),
+    "L4": Published(30.29, None, 300.1, 48, 24, 58, "fpsbench.com"),
+    "L40": Published(90.52, None, None, None, 48, 142, "hmc-tech.com"),
+    "L40S": Published(91.61, 366.43, None, None, 48, 142, "hmc-tech.com"),
+    "RTX PRO 6000 Workstation": Published(125, None, 1792, 128, 96, 188, "topcpu.net, from the launch; hmc-tech.com"),
+    "H100 PCIe": Published(51.22, None, 2000, None, 80, 114, "hmc-tech.com, router-switch.com"),
+    "H100 SXM": Published(66.9, 989.4, 3350, None, 80, 132, "glennklockwood.com, of the white paper"),
+    "H200": Published(66.91, 989.5, 4800, None, 141, 132, "morphllm.com, of NVIDIA's page; hmc-tech.com"),
+    "H200 NVL": Published(None, 835.5, 4800, None, 141, None, "morphllm.com, of NVIDIA's page"),
+    "H20": Published(None, 148, 4000, 60, 96, 78, "zangshuxian.com, ke60.top"),
+    "GH200 96GB": Published(None, None, 4000, None, 96, None, "nishikiout.net, of the announcement"),
+    "B200": Published(75, 2250, 7700, None, 180, None, "zdszero.github.io, of NVIDIA's table"),
+    "GB200": Published(80, 2500, 8000, None, 186, None, "zdszero.github.io, of NVIDIA's table"),
+    "B300": Published(75, 2250, 8000, None, None, None, "glennklockwood.com, of the HGX data sheet"),
+    "RTX 2060": Published(6.451, None, 336, 3, 6, 30, "topcpu.net"),
+    "RTX 2060 SUPER": Published(7.181, None, 448, 4, 8, 34, "topcpu.net"),
+    "RTX 2070 SUPER": Published(9.062, None, 448, 4, 8, 40, "topcpu.net"),
+    "RTX 2080": Published(None, None, 448, 4, 8, 46, "tomshardware.com, gamegpu.com"),
+    "RTX 3070": Published(None, 40.75, None, None, 8, 46, "gamingpcbuilder.com, of the announcement"),
+    "RTX 3080 10GB": Published(
+        30, 59.5, 760, None, 10, 68, "gamingpcbuilder.com and techpowerup.com, of the announcement"
+    ),
+    "RTX 3090": Published(35.6, 71.25, 936, 6, 24, 82, "a page of specifications by an editor of Tom's Hardware"),
+    "RTX 4060": Published(15.11, None, 272, 24, 8, 24, "topcpu.net"),
+    "RTX 4060 Ti": Published(22.06, None, 288, 32, 8, 34, "cputronic.com, alldbin.com"),
+    "RTX 4070": Published(29, None, 504, None, 12, 46, "thefpsreview.com"),
+    "RTX 4070 Ti": Published(40.09, None, 504.2, 48, 12, 60, "fpsbench.com"),
+    "RTX 4070 Ti SUPER": Published(44.1, None, 672.3, 48, 16, 66, "topcpu.net"),
+    "RTX 4090": Published(None, 165, 1008, None, 24, 128, "cputronic.com; a note on accelerators"),
+    "RTX 5060 Ti": Published(23.7, None, 448, 32, 16, 36, "fpsbench.com"),
+    "RTX 5070 Ti": Published(None, None, 896, None, 16, 70, "topcpu.net, of the launch"),
+    "RTX 5090": Published(105, None, 1792, 96, 32, 170, "libertify.com, of the white paper; topcpu.net"),
+    "MI250 (both GCDs)": Published(45.3, 362.1, None, None, 128, 208, "zexron.com, of AMD's table"),
+    "MI250X (both GCDs)": Published(47.9, 383, 3277, 16, 128, 220, "zexron.com, of AMD's table; siliconcat.net"),
+    "MI300X": Published(None, 1307.4, 5300, None, 192, 304, "a published comparison with an H200; ROCm documentation"),
+    "MI325X": Published(None, None, 6000, 256, 256, 304, "unanswered.io, of AMD's page"),
+    "MI355X": Published(None, None, 8000, None, 288, None, "bostonlimited, aiwiki.ai"),
+}
+PUBLISHED_TOLERANCE: Final = 0.015
+"""Copies round, and compute from other clocks: 366 of an L40S for the sheet's 362."""
+
+
 @pytest.fixture(params=SHEETS, ids=lambda sheet: sheet.title)
 def sheet(request: pytest.FixtureRequest) -> Sheet:
     found: Sheet = request.param
@@ -152,6 +215,29 @@ def test_every_line_has_its_independent_number_and_no_two_lines_one_title() -> N
     titles = [sheet.title for sheet in SHEETS]
     assert sorted(titles) == sorted(CHIPS)
     assert len(set(titles)) == len(titles)
+
+
+def test_the_lines_marked_as_checked_are_those_of_which_something_was_found() -> None:
+    assert {sheet.title for sheet in SHEETS if sheet.is_checked} == set(PUBLISHED)
+
+
+@pytest.mark.parametrize("title", sorted(PUBLISHED))
+def test_a_checked_line_says_what_the_copies_of_its_document_say(title: str) -> None:
+    (own,) = [sheet for sheet in SHEETS if sheet.title == title]
+    found = PUBLISHED[title]
+    assert any(figure is not None for figure in (found.vector, found.half, found.bandwidth))
+    for ours, theirs in ((own.vector, found.vector), (own.half, found.half), (own.bandwidth, found.bandwidth)):
+        assert theirs is None or ours == pytest.approx(theirs, rel=PUBLISHED_TOLERANCE)
+    assert found.l2 in (None, own.l2)
+    assert found.memory is None or found.memory in own.memory
+    assert found.multiprocessors in (None, own.multiprocessors)
+
+
+def test_the_h20_takes_the_lower_of_two_published_float32_rates() -> None:
+    (own,) = [sheet for sheet in SHEETS if sheet.title == "H20"]
+    assert own.vector < 44
+    assert own.matrix_flops_per_s("int8") == pytest.approx(296e12)
+    assert own.matrix_flops_per_s("tf32") == pytest.approx(74e12)
 
 
 def test_the_rate_outside_matrix_units_is_that_of_its_clock(sheet: Sheet) -> None:

@@ -3,12 +3,20 @@
 from __future__ import annotations
 
 import json
+import re
 import sys
 import unicodedata
+from collections.abc import Callable
 from dataclasses import replace
+from functools import cache
+from html.parser import HTMLParser
 from typing import Any
+from xml.etree import ElementTree
 
+import jsonschema
 import pytest
+import xmlschema
+from markdown_it import MarkdownIt
 
 from analyzer.commands.command import FORMATS
 from analyzer.core.finding import Finding, RuleFailure
@@ -16,6 +24,11 @@ from analyzer.core.graphs import SourceLine
 from analyzer.core.report import Report
 from analyzer.reporting.renderer import Page, Renderer
 from analyzer.reporting.renderers import RENDERERS, renderer
+from analyzer.reporting.repository import Repository
+from analyzer.reporting.word import Word
+from analyzer.rules import RULES
+from tests.conftest import ROOT
+from tests.gate_results import a_gate, a_hostile_gate, a_quiet_gate
 from tests.reports import (
     a_candidate,
     a_finding,
@@ -39,6 +52,16 @@ HOSTILE = {
     "markup": "[bold red]not bold[/] :boom: {{template}} %(name)s",
     "surrogate": "mod\udc80el",
     "combining": "a" + "\u0301" * 50,
+    "workflow command": "::error::boom\n::stop-commands::word",
+    "old workflow command": "##[add-mask]word ##[error]boom",
+    "percent": "%0A::warning::boom%25",
+    "cdata": "]]> <![CDATA[ --> <!-- ?>",
+    "links": "[a](https://a.example/) ![i](https://a.example/i.png) www.a.example https://a.example/ <https://a.example>",
+    "mentions": "@everyone #12 GH-12 ada/net#3 a@b.example",
+    "table": "a|b\\|c `|` \\",
+    "fences": "``` ~~~ ` <details></summary></details>",
+    "list": "- 1. > # ===",
+    "noncharacter": "a\ufffe\uffffb",
     "empty": "",
     "blank": " \t ",
 }
@@ -47,9 +70,22 @@ PAGES = {
     "pipe": Page(),
     "terminal": Page(width=100, has_colour=True),
     "ascii": Page(is_ascii=True),
+    "checkout": Page(repository=Repository(("/home",), "/home"), rules=tuple(Word(r.id, r.doc) for r in RULES)),
 }
 
 every_renderer = pytest.mark.parametrize("each", RENDERERS, ids=lambda r: r.id)
+every_gate_renderer = pytest.mark.parametrize(
+    "each", [r for r in RENDERERS if r.render_gate is not None], ids=lambda r: r.id
+)
+WIDTHS = ("terminal", "html_fragment")
+"""The formats that are laid out for a page; to the others its width and colours are nothing."""
+PAGED = [
+    pytest.param(each, page, id=f"{each.id}-{name}")
+    for each in RENDERERS
+    for name, page in PAGES.items()
+    if each.id in WIDTHS or name == ("pipe" if each.id == "json" else "checkout")
+]
+
 every_page = pytest.mark.parametrize("page", PAGES.values(), ids=PAGES.keys())
 
 
@@ -75,6 +111,7 @@ def _named(name: str) -> Report:
         plans=(a_plan_trial(name, 3.0), a_plan_trial("default", None, reason=name)),
         notes=(name,),
         partial=name,
+        honesty=(name,),
         next_command=f"analyze show {name}",
     )
 
@@ -106,19 +143,46 @@ def test_any_report_renders_the_same_each_time(each: Renderer, page: Page, repor
     text = each.render(report, page)
     assert text == each.render(report, page)
     assert text.endswith("\n")
-    assert report.headline.split(" ")[0] in text
+    if each.id != "gitlab":  # a list of issues, which has no place for it
+        assert report.headline.split(" ")[0] in text
 
 
-@every_page
-@every_renderer
+@pytest.mark.parametrize(("each", "page"), PAGED)
 @pytest.mark.parametrize("name", HOSTILE.values(), ids=HOSTILE.keys())
 def test_a_hostile_name_is_harmless(each: Renderer, page: Page, name: str) -> None:
     text = each.render(_named(name), page)
-    text.encode()
-    without_colours = _without_our_colours(text) if page.has_colour and each.id == "terminal" else text
-    hidden = {c for c in without_colours if unicodedata.category(c) in ("Cc", "Cf", "Cs", "Zl", "Zp")}
-    assert hidden <= {"\n"}
+    _assert_nothing_hidden(_without_our_colours(text) if page.has_colour and each.id == "terminal" else text)
     _CHECKS[each.id](text, page)
+
+
+@every_gate_renderer
+@pytest.mark.parametrize("name", HOSTILE.values(), ids=HOSTILE.keys())
+def test_a_hostile_name_is_harmless_in_what_a_gate_says(each: Renderer, name: str) -> None:
+    assert each.render_gate is not None
+    page = PAGES["checkout"]
+    text = each.render_gate(a_hostile_gate(name), page)
+    _assert_nothing_hidden(text)
+    if each.id != "json":
+        _CHECKS[each.id](text, page)
+    else:
+        assert [model["passed"] for model in json.loads(text)["models"]] == [False, False]
+
+
+@every_gate_renderer
+def test_any_gate_renders_the_same_each_time(each: Renderer) -> None:
+    assert each.render_gate is not None
+    for gate in (a_gate(), a_quiet_gate()):
+        text = each.render_gate(gate, Page())
+        assert text == each.render_gate(gate, Page())
+        assert text.endswith("\n")
+        if each.id != "gitlab":
+            assert gate.headline in text
+
+
+def _assert_nothing_hidden(text: str) -> None:
+    text.encode()
+    hidden = {c for c in text if unicodedata.category(c) in ("Cc", "Cf", "Cs", "Zl", "Zp")}
+    assert hidden <= {"\n"}
 
 
 def _without_our_colours(text: str) -> str:
@@ -126,8 +190,6 @@ def _without_our_colours(text: str) -> str:
 
     plain = Text.from_ansi(text).plain
     # Only colours and weights: a sequence that moves the cursor or clears a line would be somebody else's.
-    import re
-
     assert re.sub(r"\x1b\[[0-9;]*m", "", text).count("\x1b") == 0
     return plain
 
@@ -147,8 +209,6 @@ def _check_json(text: str, page: Page) -> None:
 
 
 def _check_html(text: str, page: Page) -> None:
-    from html.parser import HTMLParser
-
     class Elements(HTMLParser):
         def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
             assert tag not in ("script", "img", "iframe", "style")
@@ -157,7 +217,137 @@ def _check_html(text: str, page: Page) -> None:
     Elements().feed(text)
 
 
-_CHECKS = {"terminal": _check_terminal, "json": _check_json, "html_fragment": _check_html}
+COMMAND = re.compile(r"::(?P<name>error|warning) (?P<properties>[^:\n]*)::(?P<data>.+)")
+
+
+def _check_github(text: str, page: Page) -> None:
+    """As the runner reads a line: ActionCommand.TryParseV2, then TryParse."""
+    first, *commands = text.splitlines()
+    assert first.startswith("Graphbound: ")
+    assert "##[" not in first
+    assert commands
+    for line in commands:
+        found = COMMAND.fullmatch(line)
+        assert found, line
+        properties = [part.partition("=")[0] for part in found["properties"].split(",")]
+        assert set(properties) <= {"file", "line", "title"}
+        assert len(set(properties)) == len(properties)
+        assert not re.search(r"%(?!25|0A|0D|3A|2C)", line)
+
+
+OURS = {"h3", "p", "table", "thead", "tbody", "tr", "th", "td", "code", "pre", "ul", "li", "strong", "em", "br"} | {
+    "details",
+    "summary",
+}
+
+
+class _Markdown(HTMLParser):
+    """What a host makes of a comment: elements, running text outside of code, and comments."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.tags: list[str] = []
+        self.text = ""
+        self.comments: list[str] = []
+        self._code = 0
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.tags.append(tag)
+        self._code += tag in ("code", "pre")
+        assert not {name for name, _ in attrs} - {"class"}
+
+    def handle_endtag(self, tag: str) -> None:
+        self._code -= tag in ("code", "pre")
+
+    def handle_data(self, data: str) -> None:
+        self.text += "" if self._code else data
+
+    def handle_comment(self, data: str) -> None:
+        self.comments.append(data)
+
+    def unknown_decl(self, data: str) -> None:
+        raise AssertionError(data)
+
+
+def _check_markdown(text: str, page: Page) -> None:
+    assert len(text.encode()) <= 65_536
+    assert text.startswith("### ")
+    html = MarkdownIt("commonmark").enable("table").render(text)
+    read = _Markdown()
+    read.feed(html)
+    assert set(read.tags) <= OURS
+    assert read.comments == [" graphbound "]
+    assert read.tags.count("h3") == 1
+    assert read.tags.count("details") == text.count("\n<details>") == text.count("\n</details>")
+    assert not re.search(r"[@#]\w|\bGH-\d|https?://|www\.", read.text, re.IGNORECASE)
+    for table in re.findall(r"<table>.*?</table>", html, re.DOTALL):
+        rows = [len(re.findall("<t[hd]>", row)) for row in table.split("<tr>")[1:]]
+        assert len(set(rows)) == 1, "a name ends no cell"
+
+
+@cache
+def _sarif_schema() -> jsonschema.Draft202012Validator:
+    schema = json.loads((ROOT / "tests/data/sarif-2.1.0.json").read_text())
+    return jsonschema.Draft202012Validator(schema)
+
+
+def _check_sarif(text: str, page: Page) -> None:
+    log = json.loads(text)
+    _sarif_schema().validate(log)
+    (run,) = log["runs"]
+    ids = [rule["id"] for rule in run["tool"]["driver"]["rules"]]
+    assert all(ids)
+    for result in run["results"]:
+        assert ids[result["ruleIndex"]] == result["ruleId"]
+        assert result["message"]["text"]
+        place = result["locations"][0]["physicalLocation"]
+        assert re.fullmatch(r"[A-Za-z0-9_.~/%-]+", place["artifactLocation"]["uri"])
+        assert not place["artifactLocation"]["uri"].startswith("/")
+        assert place["region"]["startLine"] >= 1
+    prints = [tuple(result["partialFingerprints"].values()) for result in run["results"]]
+    assert len(set(prints)) == len(prints)
+
+
+def _check_gitlab(text: str, page: Page) -> None:
+    issues = json.loads(text)
+    assert issues
+    for issue in issues:
+        assert set(issue) == {"description", "check_name", "fingerprint", "severity", "location"}
+        assert issue["description"]
+        assert issue["severity"] in ("info", "minor", "major", "critical", "blocker")
+        assert issue["location"]["path"]
+        assert not issue["location"]["path"].startswith(("/", "./"))
+        assert issue["location"]["lines"]["begin"] >= 1
+    assert len({issue["fingerprint"] for issue in issues}) == len(issues)
+
+
+@cache
+def _junit_schema() -> xmlschema.XMLSchema:
+    return xmlschema.XMLSchema(ROOT / "tests/data/junit-10.xsd")
+
+
+def _check_junit(text: str, page: Page) -> None:
+    _junit_schema().validate(text)
+    root = ElementTree.fromstring(text)
+    for suite in root:
+        cases = suite.findall("testcase")
+        assert int(suite.attrib["tests"]) == len(cases)
+        assert int(suite.attrib["failures"]) == sum(case.find("failure") is not None for case in cases)
+        assert int(suite.attrib["errors"]) == sum(case.find("error") is not None for case in cases)
+        assert int(suite.attrib["skipped"]) == sum(case.find("skipped") is not None for case in cases)
+    assert int(root.attrib["errors"]) >= 1, "a partial report, and a model that did not run, have not passed"
+
+
+_CHECKS: dict[str, Callable[[str, Page], None]] = {
+    "terminal": _check_terminal,
+    "json": _check_json,
+    "html_fragment": _check_html,
+    "github": _check_github,
+    "markdown": _check_markdown,
+    "sarif": _check_sarif,
+    "gitlab": _check_gitlab,
+    "junit": _check_junit,
+}
 
 
 @every_renderer

@@ -6,9 +6,11 @@ import pytest
 
 from analyzer.commands.explain import explained, listed
 from analyzer.core.budget import HostKind, Part
+from analyzer.core.settings import Objective
 from analyzer.core.verdict import Bound
 from analyzer.reporting.word import Word
 from analyzer.reporting.words import WORDS, plain_name
+from analyzer.reporting.words_search import SEARCH_WORDS
 from analyzer.rules import RULES
 from analyzer.rules.rule import SECTIONS
 
@@ -26,7 +28,12 @@ def test_a_word_stands_once_and_is_no_rules_id() -> None:
 
 
 def test_every_word_is_one_of_a_report() -> None:
-    assert {word.id for word in WORDS} == {value.value for value in (*Bound, *Part, *HostKind)}
+    of_the_search = {word.id for word in SEARCH_WORDS}
+    assert {word.id for word in WORDS} - of_the_search == {value.value for value in (*Bound, *Part, *HostKind)}
+
+
+def test_every_objective_is_told_of() -> None:
+    assert all(objective.value in explained("objective") for objective in Objective)
 
 
 @every_word

@@ -19,6 +19,8 @@ from collectors.device_rates import triton_kernels
 pytestmark = [
     pytest.mark.gpu,
     pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a CUDA device"),
+    # What torch itself warns of on a GPU (an empty CUDA graph, TF32 left off) is no fault of ours.
+    pytest.mark.filterwarnings("default::UserWarning:torch"),
 ]
 
 H200_PEAKS: Final = {

@@ -16,6 +16,8 @@ from collectors.workload import Workload
 pytestmark = [
     pytest.mark.gpu,
     pytest.mark.skipif(not torch.cuda.is_available(), reason="no CUDA device"),
+    # What torch itself warns of on a GPU (an empty CUDA graph, TF32 left off) is no fault of ours.
+    pytest.mark.filterwarnings("default::UserWarning:torch"),
 ]
 
 

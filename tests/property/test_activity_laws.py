@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from bisect import bisect_right
 from dataclasses import fields, replace
 from typing import Any
 
@@ -12,7 +13,7 @@ from hypothesis import strategies as st
 from analyzer.core.activity import Activity, HostWait
 from analyzer.core.trace import EventKind
 from analyzer.derive.activity import activity
-from analyzer.derive.activity_saving import replay
+from analyzer.derive.activity_saving import Replay, Stretches, replay
 from analyzer.derive.activity_scene import scene
 from analyzer.derive.activity_waits import holds
 from analyzer.derive.attribution import attribute
@@ -201,3 +202,41 @@ def test_equal_waits_count_as_many_as_they_are(waits: int, steps: int) -> None:
     (wait,) = of(run).waits
     assert isinstance(wait, HostWait)
     assert wait.count == waits
+
+
+def _played_event_by_event(run: Replay, dropped: frozenset[int], work: Stretches) -> float:
+    """The same replay, one event after another in order of time: the host's own first, its holds before its work."""
+    events = [(hold.end_ns, 0, i) for i, hold in enumerate(run.holds)]
+    events += [(end, 1, i) for i, end in enumerate(work.end_ns.tolist())]
+    events += [(block.start_ns, 2, i) for i, block in enumerate(run.blocks)]
+    ahead = device = 0.0
+    ends: list[int] = []
+    after: list[float] = [0.0]
+    for at, kind, i in sorted(events):
+        if kind == 2:
+            known = after[bisect_right(ends, run.blocks[i].launched_ns)]
+            device = min(known, device + run.blocks[i].dry_ns)
+            continue
+        if kind == 1:
+            ahead += run.host_scale * int(work.end_ns[i] - work.start_ns[i])
+        else:
+            hold = run.holds[i]
+            held = max(0.0, min(ahead + hold.for_device_ns, device + hold.late_ns))
+            ahead = ahead + hold.whole_ns if i in dropped else held
+        ends.append(at)
+        after.append(ahead)
+    return max(0.0, min(ahead + run.last.for_device_ns, device + run.last.late_ns))
+
+
+@LAWS
+@given(programs, st.integers(0, 2**30))
+def test_a_replay_saves_what_playing_it_event_by_event_saves(program: list[list[Deed]], seed: int) -> None:
+    found = scene(attribute(_play(program, streams=2, waits=True).trace()), None)
+    all_holds = holds(found)
+    run = replay(found, all_holds)
+    chance = random.Random(seed)
+    dropped = frozenset(i for i in range(len(run.holds)) if chance.random() < 0.5)
+    rows = found.trace.rows(EventKind.LAUNCH)
+    rows = rows[[chance.random() < 0.3 for _ in range(rows.size)]]
+    work = Stretches(rows, found.trace.start_ns[rows], found.trace.end_ns[rows])
+    assert run.saved_ns(dropped, work) == _played_event_by_event(run, dropped, work)

@@ -46,7 +46,7 @@ def test_help_imports_nothing_heavy() -> None:
 
 
 def test_a_wrong_command_line_imports_nothing_heavy() -> None:
-    assert _imported("from analyzer.cli import main; main(['trace.json.gz'])") == set()
+    assert _imported("from analyzer.cli import main; main(['model.py', '--budget', 'soon'])") == set()
 
 
 def test_showing_a_report_imports_what_renders_it_and_no_more(run_folder: Path) -> None:

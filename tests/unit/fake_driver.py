@@ -65,6 +65,10 @@ class FakeDriver:
     variants: Capture | None = None
     default_accuracy: Accuracy | None = None
     is_open: bool = False
+    known: Device | None = None
+    package: Trial = field(
+        default_factory=lambda: Trial(TrialOutcome.MEASURED, step_ns=around(STEP_NS), against=around(STEP_NS))
+    )
 
     def start(self, skip: tuple[Skip, ...], limit_s: float | None) -> None:
         self.called.append(("load", ()))
@@ -79,6 +83,11 @@ class FakeDriver:
         self.called.append((method, arguments))
         self._fail(method)
         return getattr(self, f"_{method}")(*arguments)
+
+    def known_device(self, kind: str, limit_s: float | None) -> Device | None:
+        assert self.is_open, "the device was asked of a process that is gone"
+        self.called.append(("known_device", (kind,)))
+        return self.known
 
     def measure_device(self, kind: str, limit_s: float | None, *, renew: bool = False) -> Device:
         self.called.append(("measure_device", (kind,)))
@@ -141,11 +150,25 @@ class FakeDriver:
     def _judge_default(self) -> Accuracy | None:
         return self.default_accuracy
 
+    def _export(self, path: Path) -> Trial:
+        if self.package.outcome is TrialOutcome.MEASURED:
+            path.write_bytes(b"package")
+        return self.package
+
     def _prepare_judge(self) -> None:
         pass
 
-    def _build(self, wanted: Mapping[str, Any]) -> Capture:
+    def _compile_times(self) -> dict[str, int]:
+        return {A.digest: 2_000_000_000, B.digest: 1_000_000_000}
+
+    def _more_samples(self, choices: Mapping[str, str], trial: Trial) -> Trial:
+        return trial
+
+    def _build(self, wanted: Mapping[str, Any], left_s: float | None = None) -> Capture:
         return a_capture()
+
+    def _keeps_built(self) -> bool:
+        return True
 
     def _trial(self, choices: Mapping[str, str]) -> Trial:
         if self.wrong & set(choices.values()):
@@ -157,9 +180,12 @@ class FakeDriver:
         saves = self.saves if self.plan_saves is None else self.plan_saves
         is_wrong = bool(self.wrong & set(names)) and plan.is_compiled
         planned_ns = self._step_ns(names, saves) if plan.is_compiled else self.eager_ns
+        default = way("default", around(STEP_NS), self.default_accuracy)
+        if FUSED in self.wrong:
+            default = replace(default, outcome=TrialOutcome.WRONG_RESULT)
         return Verification(
             eager=a_way("eager", self.eager_ns),
-            default=way("default", around(STEP_NS), self.default_accuracy),
+            default=default,
             planned=a_way("plan", planned_ns, TrialOutcome.WRONG_RESULT if is_wrong else TrialOutcome.MEASURED),
             capture=a_capture() if plan.is_compiled else None,
             timing=a_timing(planned_ns) if plan.is_compiled else None,

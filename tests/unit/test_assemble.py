@@ -13,15 +13,18 @@ from analyzer.core.graphs import GapKey
 from analyzer.core.report import Report
 from analyzer.core.run import Verification
 from analyzer.core.samples import Samples
+from analyzer.core.timing import Changing, StepChange
 from analyzer.core.trial import Change, TrialOutcome
 from analyzer.core.verdict import Bound
 from analyzer.diagnosis import diagnose
 from analyzer.headline import NO_GRAPH
 from analyzer.measured import Measured
-from analyzer.reporting.rows import region_rows
+from analyzer.reporting.from_wire import report_from_wire
+from analyzer.reporting.rows import graph_label, region_rows
+from analyzer.reporting.to_wire import report_to_wire
 from analyzer.targets import predictions
 from optimizers.search import CandidateTrial
-from tests.rule_facts import captured
+from tests.rule_facts import a_captured_graph, captured
 from tests.unit.derive.runs import DEVICE, A, B, recording
 from tests.unit.fake_driver import BREAK, STEP_NS, VERSIONS, a_capture, a_timing, a_way, facts
 from tests.unit.optimizers.fake_lab import around, measured
@@ -57,6 +60,13 @@ def test_nothing_measured_is_a_report_of_unknowns() -> None:
     assert empty.partial == "interrupted"
 
 
+def test_a_device_that_was_not_measured_is_called_by_its_name() -> None:
+    known = report(Measured(facts=replace(facts(), device_name="NVIDIA H200"), partial="interrupted"))
+    assert (known.device.kind, known.device.name, known.device.peaks) == ("cuda", "NVIDIA H200", ())
+    assert known.device.notes
+    assert report(Measured(facts=facts("cpu"))).device.name == "cpu"
+
+
 def test_captured_but_not_timed_is_undecided_and_says_why() -> None:
     found = report(Measured(facts=facts(), capture=a_capture()))
     assert [g.verdict.bound for g in found.graphs] == [Bound.UNDECIDED] * 2
@@ -82,6 +92,85 @@ def test_the_diagnosis_shows_every_region_and_what_ended_it(diagnosed: Measured)
 
 def test_it_is_pure(diagnosed: Measured) -> None:
     assert report(diagnosed) == report(diagnosed)
+
+
+def test_a_graph_that_no_steady_step_calls_is_kept_without_a_row_and_named_in_a_note(diagnosed: Measured) -> None:
+    assert diagnosed.capture is not None
+    gone = replace(a_captured_graph(3), compile_ids=("0/0", "0/1"))
+    diagnosed.capture = replace(diagnosed.capture, graphs=(gone, *diagnosed.capture.graphs))
+    found = report(diagnosed)
+    assert [graph.is_in_step for graph in found.graphs] == [False, True, True]
+    assert gone.key not in [row.region for row in region_rows(found)]
+    (note,) = [text for text in found.notes if "no row" in text]
+    assert f"{graph_label(found.graphs[0])} [0/0, 0/1]" in note
+    assert report_from_wire(report_to_wire(found)).graphs == found.graphs
+
+
+def test_many_such_graphs_are_one_note(diagnosed: Measured) -> None:
+    assert diagnosed.capture is not None
+    gone = tuple(a_captured_graph(number) for number in range(3, 23))
+    diagnosed.capture = replace(diagnosed.capture, graphs=(*diagnosed.capture.graphs, *gone))
+    (note,) = [text for text in report(diagnosed).notes if "no row" in text]
+    assert note.startswith("20 graphs have no row")
+    assert note.endswith("and 17 more")
+
+
+def test_before_it_was_timed_no_graph_is_called_dead() -> None:
+    found = report(Measured(facts=facts(), capture=a_capture()))
+    assert all(graph.is_in_step for graph in found.graphs)
+    assert len(region_rows(found)) == 2
+
+
+GROWING = StepChange(Changing.GRAPH_INPUT, A, ((1, 4, 17, 64), (1, 4, 18, 64)))
+
+
+def changing(of: Measured, *changes: StepChange, is_steady: bool = True) -> Report:
+    assert of.timing is not None
+    of.timing = replace(of.timing, changes=changes, is_steady=is_steady)
+    return report(of)
+
+
+def test_steps_that_are_not_alike_have_no_verdict_and_say_what_differs(diagnosed: Measured) -> None:
+    found = changing(diagnosed, GROWING, StepChange(Changing.STATE, sizes=((2,), (3,))))
+    assert {row.verdict.bound for row in region_rows(found)} == {Bound.UNDECIDED}
+    assert all(row.verdict.missing and row.verdict.confidence is None for row in region_rows(found))
+    assert found.headline.startswith("Undecided: a step is not the same work each time")
+    note = next(text for text in found.notes if text.startswith("a step is not the same work"))
+    assert f"the graph of {graph_label(found.graphs[0])} was given [1, 4, 17, 64] and then [1, 4, 18, 64]" in note
+    assert "the model kept a tensor of [2] and then [3]" in note
+    assert any("inputs are put back" in text for text in found.notes)
+
+
+@pytest.mark.parametrize("what", list(Changing))
+def test_every_kind_of_change_is_said_and_costs_the_verdicts(diagnosed: Measured, what: Changing) -> None:
+    found = changing(diagnosed, StepChange(what))
+    assert found.headline.startswith("Undecided")
+    assert any(text.startswith("a step is not the same work each time: ") for text in found.notes)
+
+
+def test_sizes_that_go_up_and_down_are_said_and_cost_no_verdict(diagnosed: Measured) -> None:
+    same = report(copy(diagnosed))
+    found = changing(diagnosed, replace(GROWING, is_varying=True))
+    assert [row.verdict for row in region_rows(found)] == [row.verdict for row in region_rows(same)]
+    assert found.headline == same.headline
+    assert any(text.startswith("sizes vary from step to step, up and down: the graph of") for text in found.notes)
+
+
+def test_a_number_that_changes_is_called_one(diagnosed: Measured) -> None:
+    number = StepChange(Changing.GRAPH_INPUT, B, ((5,), (6,)), is_number=True)
+    assert any("was given the number 5 and then the number 6" in note for note in changing(diagnosed, number).notes)
+
+
+def test_a_workload_that_torch_never_ends_compiling_has_no_verdict(diagnosed: Measured) -> None:
+    found = changing(diagnosed, is_steady=False)
+    assert found.headline.startswith("Undecided")
+    assert any("torch still compiled graphs" in note for note in found.notes)
+
+
+def test_a_comparison_of_growing_steps_says_of_what_it_is(diagnosed: Measured) -> None:
+    found = changing(verified(diagnosed, FAST), GROWING)
+    assert any("taken in turn and grew alike" in note for note in found.notes)
+    assert "The plan: 0.80 → 0.40 ms a step" in found.headline
 
 
 def test_trials_stand_under_their_graph(diagnosed: Measured) -> None:

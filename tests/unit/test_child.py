@@ -281,10 +281,13 @@ def test_the_driver_measures_the_device_in_a_process_that_is_ended(
         "def measure_device(kind, renew):\n"
         f"    open({str(pid_file)!r}, 'w').write(str(os.getpid()))\n"
         "    return kind\n"
+        "def known_device(kind):\n"
+        "    return kind, os.getpid()\n"
     )
     driver = ChildDriver(WorkloadSpec("net.py"), tmp_path / "program.log", lambda _: None)
     driver.start((), 30)
     own = driver.call("pid")
+    assert driver.known_device("cpu", 30) == ("cpu", own), "looking it up takes no other process"
     assert driver.measure_device("cpu", 30) == "cpu"
     assert is_gone(int(pid_file.read_text()))
     assert driver.call("pid") == own

@@ -18,11 +18,12 @@ import pytest
 
 from analyzer.cli import main
 from analyzer.commands.analyze import run_name
+from analyzer.commands.argument_types import byte_count, duration
 from analyzer.commands.command_list import COMMANDS
 from analyzer.core.errors import INTERRUPTED, ExitCode, InternalError, UserProgramError
 from analyzer.core.report import Report
 from analyzer.core.run import Finished, LostChildError
-from analyzer.core.settings import Mode, RunSettings
+from analyzer.core.settings import DimRange, Export, Mode, Objective, RunSettings
 from analyzer.reporting.json import encode_report, write_report
 from tests.reports import a_report
 
@@ -73,6 +74,8 @@ def test_the_defaults_are_those_of_the_settings(pipeline: Callable[[Run], None])
     assert settings.isolate
     assert settings.candidates == ()
     assert settings.compile_timeout_s == 120.0
+    assert (settings.budget_s, settings.memory_limit_bytes, settings.plan, settings.export) == (None, None, None, None)
+    assert (settings.objective, settings.backends, settings.allow) == (Objective.LATENCY, (), ())
     assert settings.out is not None
     assert Path(settings.out).parent == Path("runs")
     assert Path(settings.out).name.startswith("gptlite-")
@@ -87,6 +90,36 @@ def test_every_flag_reaches_the_pipeline(pipeline: Callable[[Run], None]) -> Non
     assert (spec.batch, spec.dtype, spec.shape) == (4, "bfloat16", (1, 3, 224, 224))
     assert (settings.out, settings.optimize, settings.isolate) == ("o", False, False)
     assert (settings.candidates, settings.compile_timeout_s) == (("fused", "cuda_graphs"), 7.5)
+
+
+def test_every_flag_of_the_search_and_of_production_reaches_the_pipeline(pipeline: Callable[[Run], None]) -> None:
+    words = "m.py --budget 2m --objective memory --memory-limit 4GiB --allow bf16,tf32,bf16 --plan p.json --export aoti"
+    settings = _settings(pipeline, *words.split(), "--backend", "a", "--backend", "b", "--backend", "a", "-q")
+    assert (settings.budget_s, settings.objective, settings.memory_limit_bytes) == (120.0, Objective.MEMORY, 4 * 2**30)
+    assert settings.backends == ("a", "b")
+    assert settings.allow == ("tf32", "bf16")
+    assert (settings.plan, settings.export) == ("p.json", Export.AOTI)
+
+
+def test_sizes_that_change_are_ranges_of_a_files_inputs_too(pipeline: Callable[[Run], None]) -> None:
+    spec = _settings(pipeline, "a.py", "--shape", "0:1-64,0.1:16-512,mask.1:16-512").workload
+    assert spec.shape is None
+    assert spec.ranges == (DimRange(0, 0, 1, 64), DimRange(0, 1, 16, 512), DimRange("mask", 1, 16, 512))
+    assert ",".join(map(str, spec.ranges)) == "0:1-64,0.1:16-512,mask.1:16-512"
+
+
+@pytest.mark.parametrize(
+    ("text", "seconds"), [("90", 90.0), ("90s", 90.0), ("2m", 120.0), ("1.5h", 5400.0), ("2 min", 120.0), (".5m", 30.0)]
+)
+def test_a_time_has_a_unit_or_is_in_seconds(text: str, seconds: float) -> None:
+    assert duration(text) == seconds
+
+
+@pytest.mark.parametrize(
+    ("text", "count"), [("4GiB", 4 * 2**30), ("512MiB", 512 * 2**20), ("2.5GB", 2_500_000_000), ("80 GB", 80 * 10**9)]
+)
+def test_memory_is_in_binary_or_decimal_units(text: str, count: int) -> None:
+    assert byte_count(text) == count
 
 
 def test_the_report_goes_to_stdout_and_nothing_else_does(
@@ -120,12 +153,25 @@ def test_quiet_says_nothing_on_stderr(pipeline: Callable[[Run], None], capsys: p
         (["m.py", "--no-such"], "unrecognized arguments: --no-such"),
         (["m.py", "--mode", "both"], "invalid choice: 'both'"),
         (["hf:x", "--shape", "1x-3"], "'1x-3' is not a shape like 1x3x224x224"),
+        (["a.py", "--shape", "0:64-1"], "'0:64-1' is no range of sizes"),
+        (["a.py", "--shape", "0.:1-64"], "'0.:1-64' is no range of sizes"),
+        (["a.py", "--shape", "1x3"], "--shape cannot change a.py"),
         (["hf:x", "--batch", "0"], "'0' is not a whole number above 0"),
         (["m.py", "--compile-timeout", "nan"], "'nan' is not a number of seconds above 0"),
         (["m.py", "--candidates", "a,,b"], "'a,,b' is not a list"),
+        (["m.py", "--budget", "2 weeks"], "'2 weeks' is not a time like 90s, 2m or 1.5h"),
+        (["m.py", "--budget", "0"], "'0' is not a time"),
+        (["m.py", "--budget", "9" * 400], "is not a time"),
+        (["m.py", "--budget", "-1"], "--budget"),
+        (["m.py", "--memory-limit", "4"], "'4' is not an amount of memory like 4GiB"),
+        (["m.py", "--memory-limit", "0GiB"], "'0GiB' is not an amount of memory"),
+        (["m.py", "--memory-limit", "4gb"], "'4gb' is not an amount of memory"),
+        (["m.py", "--objective", "beauty"], "invalid choice: 'beauty'"),
+        (["m.py", "--allow", "tf32,tf33"], "no such change: tf33; choose of tf32, bf16"),
+        (["m.py", "--export", "onnx"], "invalid choice: 'onnx'"),
         (["m.py", "--batch", "4"], "--batch cannot change m.py"),
-        (["trace.json.gz"], "trace.json.gz: reading recorded traces comes with a later release"),
-        (["a/trace.JSON"], "reading recorded traces comes with a later release"),
+        (["absent.trace.json.gz"], "absent.trace.json.gz"),
+        (["a/trace.JSON"], "a/trace.JSON"),
         (["dashboard", ".", "--port", "70000"], "'70000' is not a port"),
         (["show"], "the following arguments are required: RUN"),
         (["show", "nowhere"], "nowhere: there is no report here"),
@@ -158,7 +204,7 @@ def test_a_word_is_the_command_and_a_path_the_file(
     pipeline: Callable[[Run], None], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    (tmp_path / "show").mkdir()
+    (tmp_path / "show").touch()
     (tmp_path / "show.py").write_text("")
     assert _settings(pipeline, "./show").workload.target == "./show"
     assert _settings(pipeline, "show.py").workload.target == "show.py"
@@ -230,7 +276,7 @@ def test_the_dashboard_is_opened_on_the_run_folder_at_the_end(
 ) -> None:
     served: list[tuple[Path, int | None, bool]] = []
     module = ModuleType("dashboard.app")
-    module.serve = lambda run, port, open_browser: served.append((run, port, open_browser))  # type: ignore[attr-defined]
+    module.serve = lambda run, port, open_browser, host: served.append((run, port, open_browser))  # type: ignore[attr-defined]
     monkeypatch.setitem(sys.modules, "dashboard.app", module)
     _settings(pipeline, "m.py", "--out", "here", "--dashboard", "-q")
     assert served == [(Path("here"), None, True)]

@@ -55,8 +55,9 @@ def test_the_budget_is_the_one_the_machine_with_the_gpu_printed(report: Report, 
         assert budget.elapsed_ns == printed.elapsed_ns
         # Printed before gaps of kernels launched in time (1.2 µs of 2.7 ms here) counted as latency.
         assert budget.ns(Part.STARVED) == pytest.approx(printed.ns(Part.STARVED), rel=1e-3)
-        # Printed before the 40 % of latency were held against the hardware's rates rather than the measured ones.
-        assert budget.ns(Part.MEMORY) == pytest.approx(printed.ns(Part.MEMORY), rel=0.1)
+        # Printed before the 40 % of latency were held against the hardware's rates rather than the measured ones, and
+        # before light work was given the clock that it runs at: 14 % of it then counted as latency.
+        assert budget.ns(Part.MEMORY) == pytest.approx(printed.ns(Part.MEMORY), rel=0.15)
 
 
 def test_the_bound_shifts_from_the_host_to_the_kernels(report: Report, before: Diagnosis, after: Diagnosis) -> None:

@@ -9,11 +9,16 @@ import pytest
 
 from analyzer.core.budget import Budget
 from analyzer.core.graphs import GapKey
+from analyzer.core.plan import Plan
+from analyzer.core.samples import Samples
+from analyzer.derive.compare import compare
+from analyzer.doubts import UNLIKE_PASSES, doubt
 from analyzer.headline import NO_GRAPH_RUNS, headline
 from analyzer.measured import Measured
 from tests.reports import a_budget, a_key
 from tests.rule_facts import a_captured_graph, captured
 from tests.unit.derive.runs import region, timing
+from tests.unit.fake_driver import VERSIONS
 
 
 def _headline(step: Budget, *, is_host: bool = True) -> str:
@@ -36,6 +41,38 @@ def test_the_largest_part_of_all_is_named_not_the_largest_that_has_a_name(parts:
 
 def test_a_verdict_by_a_nose_names_the_second() -> None:
     assert _headline(a_budget(memory=5.0, starved=4.0)).endswith("(starved 44 %)")
+
+
+def test_the_second_is_near_the_whole_of_the_first_its_waits_included() -> None:
+    assert "(" not in _headline(a_budget(sync=9.0, starved=0.5, latency=0.5))
+    assert _headline(a_budget(memory=5.0, sync=3.0, starved=1.0)).endswith("(starved 44 %)")
+    assert "(" not in _headline(a_budget(memory=10.0))
+
+
+def _left_alone(before_ns: int, after_ns: int) -> str:
+    plan = Plan(choices=(), device="", versions=VERSIONS, is_compiled=False)
+    comparison = compare(Samples((before_ns,) * 9), Samples((after_ns,) * 9))
+    before: Any = SimpleNamespace(step=a_budget(memory=5.0), attribution=SimpleNamespace(is_host=True, regions=()))
+    return headline(Measured(before=before, plan=plan), comparison)
+
+
+def test_compiling_is_not_said_to_be_of_no_help_where_the_last_measurement_says_it_is() -> None:
+    assert "Leave it alone: torch.compile does not help" in _left_alone(90, 80)
+    said = _left_alone(77, 86)
+    assert "Leave it alone" not in said
+    assert "Undecided whether to compile" in said
+
+
+def test_a_pass_that_ran_graphs_beside_one_that_ran_none_is_no_model_that_gave_up() -> None:
+    whole = timing(region(GapKey(None, None), 100), step_ns=100)
+    before: Any = SimpleNamespace(
+        step=a_budget(memory=5.0),
+        attribution=SimpleNamespace(is_host=True, regions=(SimpleNamespace(region=a_key(1)),)),
+        regions=(),
+    )
+    measured = Measured(capture=captured(a_captured_graph(1)), timing=whole, before=before)
+    assert doubt(measured) == UNLIKE_PASSES
+    assert headline(measured, None, doubt(measured)) == f"Undecided: {UNLIKE_PASSES}"
 
 
 def test_graphs_that_no_steady_step_calls_are_told_loudly() -> None:

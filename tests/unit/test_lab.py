@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from typing import Any
 
 import pytest
@@ -12,7 +13,7 @@ from analyzer.lab import MAX_RESTARTS, PipelineLab
 from analyzer.measured import Measured
 from analyzer.narrator import Narrator
 from analyzer.progress import SilentProgress
-from optimizers.search import CandidateTrial, JointTrial
+from optimizers.trials import CandidateTrial, JointTrial
 from tests.unit.derive.runs import A, B
 from tests.unit.fake_driver import FakeDriver, lost
 
@@ -44,13 +45,13 @@ def test_a_fresh_process_is_started_and_judged_once() -> None:
     lab = a_lab(driver)
     lab.prepare(WANTED)
     lab.prepare(WANTED)
-    assert driver.methods == ["load", "start", "prepare_judge", "build", "build"]
+    assert driver.methods == ["load", "start", "prepare_judge", "build", "keeps_built", "build", "keeps_built"]
 
 
 def test_a_process_that_may_be_kept_is() -> None:
     driver = FakeDriver()
     a_lab(driver, is_fresh=False).prepare(WANTED)
-    assert driver.methods == ["prepare_judge", "build"]
+    assert driver.methods == ["prepare_judge", "build", "keeps_built"]
 
 
 @pytest.mark.parametrize(
@@ -125,6 +126,41 @@ def test_trials_are_kept_as_they_end() -> None:
     assert notes.said == ["1/3 eager measured", "1/1 together: eager everywhere"]
 
 
+def test_a_trial_that_is_better_known_takes_the_place_of_what_was_known() -> None:
+    measured = Measured()
+    lab = PipelineLab(FakeDriver(), measured, Narrator(Notes()), 120.0, needs_fresh=True)
+    lab.prepare(WANTED)
+    first = CandidateTrial(A.digest, "eager", None, lab.measure({A.digest: "eager"}))
+    other = CandidateTrial(B.digest, "eager", None, lab.measure({B.digest: "eager"}))
+    again = CandidateTrial(A.digest, "eager", None, lab.refine({A.digest: "eager"}, first.trial))
+    for trial in (first, other, again):
+        lab.tried(trial, 1, 2)
+    assert measured.trials == [again, other]
+
+
+def test_a_trial_that_dies_under_more_samples_is_given_up() -> None:
+    driver = FakeDriver(fails={"more_samples": lost()})
+    lab = a_lab(driver)
+    lab.prepare(WANTED)
+    trial = lab.measure({A.digest: "eager"})
+    assert lab.refine({A.digest: "eager"}, trial).outcome is TrialOutcome.CRASHED
+    assert lab.measure({A.digest: "eager"}).outcome is TrialOutcome.CRASHED
+    assert driver.methods.count("load") == 2
+
+
+def test_the_time_left_goes_by_and_is_told_to_whoever_compiles(monkeypatch: pytest.MonkeyPatch) -> None:
+    now = [100.0]
+    monkeypatch.setattr(time, "monotonic", lambda: now[0])
+    driver = FakeDriver()
+    driver.is_open = True
+    lab = PipelineLab(driver, Measured(), Narrator(Notes()), 120.0, needs_fresh=False, budget_s=30.0)
+    now[0] += 12.0
+    lab.prepare(WANTED)
+    assert lab.left_s() == 18.0
+    assert dict(driver.called)["build"][1] == 18.0
+    assert a_lab(FakeDriver()).left_s() is None
+
+
 def test_the_narrator_keeps_the_count_while_events_pass() -> None:
     notes = Notes()
     told = Narrator(notes)
@@ -140,3 +176,10 @@ def test_the_narrator_keeps_the_count_while_events_pass() -> None:
         f"2/6 compiling fusion, graph {A.digest}",
         "0/0 ",
     ]
+
+
+def test_what_was_built_stands_until_its_process_is_lost() -> None:
+    lab = a_lab(FakeDriver())
+    assert not lab.keeps_built()
+    lab.prepare(WANTED)
+    assert lab.keeps_built()

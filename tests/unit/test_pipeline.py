@@ -20,6 +20,7 @@ from analyzer.core.trial import Accuracy, AccuracyReference, Change, TrialOutcom
 from analyzer.progress import SilentProgress
 from analyzer.reporting.json import read_report
 from optimizers.plan import read_plan
+from tests.unit.derive.runs import DEVICE
 from tests.unit.fake_driver import STEP_NS, FakeDriver, a_capture, lost
 
 Run = Callable[..., Finished]
@@ -35,7 +36,9 @@ def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Run]:
         monkeypatch.setattr(pipeline, "ChildDriver", lambda *_: driver)
         (tmp_path / "net.py").write_text("")
         spec = WorkloadSpec(str(tmp_path / "net.py"))
-        return pipeline.run(RunSettings(spec, out=str(tmp_path / "run"), **settings), SilentProgress())
+        # The double takes no time, but the search reckons with what such trials take.
+        timed = {"budget_s": 600.0, **settings}
+        return pipeline.run(RunSettings(spec, out=str(tmp_path / "run"), **timed), SilentProgress())
 
     yield start
     assert not any(driver.is_open for driver in drivers)
@@ -94,9 +97,19 @@ def test_on_a_gpu_what_is_profiled_is_never_timed_afterwards(run: Run) -> None:
     driver = FakeDriver(saves={"cuda_graphs": 0.3})
     run(driver)
     profiled = driver.methods.index("profile")
-    after = ["judge_default", "run_variants", "measure_device", "load", "start", "prepare_judge"]
-    assert driver.methods[profiled + 1 : profiled + 7] == after
+    after = ["judge_default", "run_variants", "known_device", "measure_device", "load", "start", "prepare_judge"]
+    assert driver.methods[profiled + 1 : profiled + 8] == after
     assert driver.methods[-1] == "profile_plan"
+
+
+def test_a_device_that_was_measured_before_takes_no_process_of_its_own(run: Run) -> None:
+    known = replace(DEVICE, kind="cuda", name="measured before")
+    driver = FakeDriver(saves={"cuda_graphs": 0.3}, known=known)
+    assert run(driver).report.device == known
+    assert "measure_device" not in driver.methods
+    profiled = driver.methods.index("profile")
+    after = ["judge_default", "run_variants", "known_device", "load"]
+    assert driver.methods[profiled + 1 : profiled + 5] == after, "the trials get a process that never profiled"
 
 
 def test_on_a_cpu_one_process_does_it_all(run: Run) -> None:
@@ -308,8 +321,8 @@ def test_an_interrupted_search_keeps_its_trials(run: Run) -> None:
             return super()._trial(choices)
 
     finished = run(Interrupted(saves={"eager": 0.2}))
-    tried = [c for graph in finished.report.graphs for c in graph.candidates]
-    assert len(tried) == 2
+    candidates = [c for graph in finished.report.graphs for c in graph.candidates]
+    assert len([c for c in candidates if c.outcome is TrialOutcome.MEASURED]) == 2
     assert not (finished.folder / "plan.json").exists()
 
 

@@ -5,19 +5,27 @@ from __future__ import annotations
 import copy
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from analyzer.core.budget import Part
+from analyzer.core.budget import HostKind, Part
+from analyzer.core.errors import UsageError
 from analyzer.core.graphs import Direction, GraphKey
+from analyzer.core.plan import FUSED
 from analyzer.core.samples import Samples
+from analyzer.core.settings import RunSettings, WorkloadSpec
+from analyzer.core.timing import Crowd
+from analyzer.core.verdict import Bound
 from analyzer.derive.predict import replay_host_ns
 from analyzer.diagnosis import diagnose
 from analyzer.measured import Measured
-from analyzer.targets import predictions, stages_for, targets_of
+from analyzer.targets import contenders_for, predictions, require_allowed, require_candidates, targets_of
+from optimizers.candidates.known import known_candidates
+from optimizers.contenders import Role
 from tests.rule_facts import a_captured_graph, captured
 from tests.unit.derive.runs import DEVICE, A, B, recording, region, timing
-from tests.unit.fake_driver import STEP_NS, a_capture, a_timing, facts
+from tests.unit.fake_driver import STEP_NS, VERSIONS, a_capture, a_timing, facts
 
 
 @pytest.fixture
@@ -72,12 +80,137 @@ def test_a_graph_that_a_steady_step_does_not_call_is_no_target() -> None:
     assert [t.digest for t in targets_of(Measured(capture=a_capture(), timing=clean))] == [A.digest]
 
 
-def test_what_is_cheap_to_compile_is_tried_first_on_a_gpu() -> None:
-    on_gpu, on_cpu = Measured(facts=facts("cuda")), Measured(facts=facts("cpu"))
-    assert stages_for(on_gpu, ()) == (("cuda_graphs", "eager"), ("cpp_wrapper",))
-    assert stages_for(on_cpu, ()) == (("cuda_graphs", "cpp_wrapper", "eager"),)
-    assert stages_for(on_gpu, ("cpp_wrapper",)) == (("cpp_wrapper",),)
-    assert stages_for(on_cpu, ("eager",)) == (("eager",),)
+HERE = Measured(facts=facts(), versions=VERSIONS)
+
+
+def settings(**changes: Any) -> RunSettings:
+    return RunSettings(WorkloadSpec("net.py"), **changes)
+
+
+def test_everything_known_may_be_tried_but_the_default() -> None:
+    every = contenders_for(settings(), HERE)
+    assert [one.id for one in every.single] == [c.id for c in known_candidates() if c.id != FUSED and not c.changes]
+    assert not any(one.is_asked for one in every.single)
+    pair = every.together(*(one for one in every.single if one.id in ("frozen", "cuda_graphs")))
+    assert pair is not None
+    assert (pair.id, pair.role, pair.uses_cuda_graphs) == ("frozen+cuda_graphs", Role.BOTH, True)
+    assert every.find("frozen+cuda_graphs") == pair
+    assert every.find("fused") is None
+    assert every.find("cuda_graphs+cpp_wrapper") is None
+
+
+def test_what_the_user_names_is_all_and_is_asked_for() -> None:
+    named = contenders_for(settings(candidates=("eager", "frozen+cuda_graphs", "fused/cpp_wrapper")), HERE)
+    assert [one.id for one in named.single] == ["eager", "frozen+cuda_graphs", "fused/cpp_wrapper"]
+    assert all(one.is_asked for one in named.single)
+    assert named.find("frozen+cuda_graphs") == named.single[1]
+
+
+def test_a_backend_that_is_named_joins_the_rest() -> None:
+    every = contenders_for(settings(backends=("cudagraphs",)), HERE)
+    assert [one.id for one in every.single if one.is_asked] == ["backend:cudagraphs"]
+    assert len(every.single) == len([c for c in known_candidates() if not c.changes])
+
+
+def test_a_change_of_meaning_is_tried_where_it_is_allowed_alone_and_last() -> None:
+    every = contenders_for(settings(allow=("bf16", "channels_last")), HERE)
+    assert [one.id for one in every.single[-2:]] == ["bf16", "channels_last"]
+    assert [one.role for one in every.single[-2:]] == [Role.MEANING, Role.MEANING]
+    assert not any(one.is_asked for one in every.single[-2:])
+    assert all(one.role is not Role.MEANING for one in every.single[:-2])
+    named = contenders_for(settings(candidates=("cuda_graphs",), allow=("bf16",)), HERE)
+    assert [one.id for one in named.single] == ["cuda_graphs", "bf16"]
+
+
+def test_a_candidate_that_changes_results_is_refused_until_it_is_allowed() -> None:
+    with pytest.raises(UsageError, match=r"bf16\+cuda_graphs may change") as error:
+        require_allowed(("eager", "bf16+cuda_graphs"), ("tf32",))
+    assert error.value.hint == "allow it with --allow tf32,bf16"
+    require_allowed(("eager", "bf16+cuda_graphs"), ("bf16",))
+
+
+def test_every_candidate_that_is_called_dear_is_so_to_the_search() -> None:
+    dear = {one.id for one in contenders_for(settings(), HERE).single if one.is_dear}
+    assert dear == {candidate.id for candidate in known_candidates() if candidate.is_dear}
+
+
+def test_a_name_that_is_no_candidate_is_refused() -> None:
+    require_candidates(("eager", "frozen+cuda_graphs", "fused/cpp_wrapper"))
+    with pytest.raises(UsageError, match="warp"):
+        require_candidates(("warp",))
+
+
+def test_what_bounds_a_graph_and_what_room_its_kernels_have_is_told(measured: Measured) -> None:
+    assert measured.before is not None
+    first, second = targets_of(replaced(measured, compile_ns={A.digest: 3 * 10**9}))
+    judged = measured.before.judged(A)
+    assert judged is not None
+    assert first.bound is judged.verdict.bound
+    assert (first.compile_s, second.compile_s) == (3.0, None)
+    # 0.2 ms at 86 % of the measured peak and 0.1 ms at 80 % of the bandwidth, and the hardware's own rates are somewhat
+    # above what was measured: 48 us above the roofs and some more, of a step of 0.8 ms.
+    assert (200_000 * 0.14 + 100_000 * 0.2) / STEP_NS <= (first.kernel_room or 0.0) < 0.1
+    assert 0.0 <= (second.kernel_room or 0.0) <= 12_000 / STEP_NS
+    assert not first.has_backward
+
+
+def test_the_only_graph_of_a_step_is_foretold_as_it_is_without_a_compiler() -> None:
+    clean = timing(region(A, 100_000), step_ns=200_000)
+    alone = Measured(
+        facts=facts(),
+        capture=a_capture(),
+        timing=clean,
+        eager_ns=Samples((260_000,)),
+        default_ns=Samples((200_000,)),
+    )
+    (target,) = targets_of(alone)
+    assert target.predicted_ns["eager"] == 160_000
+    assert target.predicted_saving("eager") == pytest.approx(-0.3)
+    both = targets_of(replaced(alone, timing=a_timing()))
+    assert [one.predicted_ns["eager"] for one in both] == [None, None]
+
+
+def test_a_cpp_wrapper_is_foretold_where_it_is_known_what_the_host_did(measured: Measured) -> None:
+    assert measured.before is not None
+    split = {j.region: j.budget.budget.starved for j in measured.before.regions if j.budget.budget is not None}
+    for target, key in zip(targets_of(measured), (A, B), strict=True):
+        wrapper_ns = sum(part.ns for part in split[key] or () if part.kind is HostKind.WRAPPER)
+        expected = None if split[key] is None else pytest.approx(target.elapsed_ns - 0.9 * wrapper_ns, abs=1)
+        assert target.predicted_ns["cpp_wrapper"] == expected
+        assert target.predicted_ns["cpp_wrapper_eager"] == target.predicted_ns["cpp_wrapper"]
+
+
+def test_what_cannot_be_had_here_is_known_without_trying() -> None:
+    on_cpu = contenders_for(settings(), replaced(HERE, facts=facts("cpu")))
+    reasons = {one.id: on_cpu.refusal(one, has_backward=True) for one in on_cpu.single}
+    assert "this is a CPU" in str(reasons["cuda_graphs"])
+    assert "alone" in str(reasons["frozen"])
+    assert reasons["cpp_wrapper"] is None
+    both = on_cpu.find("frozen+cpp_wrapper")
+    assert both is not None
+    assert on_cpu.refusal(both, has_backward=True) == reasons["frozen"]
+    assert on_cpu.refusal(both, has_backward=False) is None
+    old = contenders_for(settings(), replaced(HERE, versions=replace(VERSIONS, torch="2.11.0+cu130")))
+    late = old.find("cpp_wrapper_cuda_graph")
+    assert late is not None
+    assert "2.13" in str(old.refusal(late, has_backward=False))
+
+
+@pytest.mark.parametrize("crowded", [True, False])
+def test_of_a_crowded_or_drifting_machine_nothing_is_left_out(measured: Measured, crowded: bool) -> None:
+    assert measured.timing is not None
+    crowd = Crowd(other_cores=1.5, cores=2, threads=2)
+    timed = replace(measured.timing, crowd=crowd) if crowded else measured.timing
+    busy = replaced(measured, timing=timed, default_ns=Samples((STEP_NS if crowded else 2 * STEP_NS,)))
+    for target in targets_of(busy):
+        assert (target.starved_share, target.kernel_room, target.bound) == (None, None, Bound.UNDECIDED)
+    idle = replaced(measured, default_ns=Samples((STEP_NS,)))
+    assert all(target.starved_share is not None for target in targets_of(idle))
+
+
+def test_on_a_cpu_no_replay_is_foretold(measured: Measured) -> None:
+    (first, _) = targets_of(replaced(measured, facts=facts("cpu")))
+    assert first.predicted_ns["cuda_graphs"] is None
 
 
 def test_a_graph_behind_a_busy_device_is_predicted_without_its_replays_cost(measured: Measured) -> None:

@@ -120,6 +120,25 @@ def efficient_backward(detail: OpDetail) -> Cost | None:
     return _backward(detail, EFFICIENT_BACKWARD)
 
 
+def masked_by_tiles(op: str, detail: OpDetail, rows: int, columns: int) -> float:
+    """How many times the pairs below a causal mask are in tiles of these sizes that the mask does not hide whole. 1.0
+    without such a mask, or where queries and keys are not the same sequence.
+    """
+    places = {"aten::_flash_attention_forward": FLASH, "aten::_cudnn_attention_forward": CUDNN}.get(op)
+    q, k = shape(detail, 0), shape(detail, 1)
+    if places is None or q is None or k is None or len(q) != 4 or not _is_causal(detail, places):
+        return 1.0
+    length = q[1] if places.is_length_first else q[2]
+    has_window = any((numbers(detail, i) or (-1,))[0] >= 0 for i in places.windows)
+    if length != (k[1] if places.is_length_first else k[2]) or has_window or not length:
+        return 1.0
+    tops = range(0, length, rows)
+    pairs = sum(
+        (min(top + rows, length) - top) * min(length, -(-min(top + rows, length) // columns) * columns) for top in tops
+    )
+    return pairs / (length * (length + 1) / 2)
+
+
 @dataclass(frozen=True, slots=True)
 class _Sizes:
     """One attention. `pairs` of query and key are summed over the batch, None where the lengths are not recorded."""

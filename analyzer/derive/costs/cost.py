@@ -20,7 +20,8 @@ class Cost:
     bytes that cross between the last cache and the multiprocessors, in whole sectors, where strides make them more than
     `bytes`. `rereads` are bytes read a second time or more; the cache keeps those from memory as far as it holds the
     `reread_span` that lies between two readings. `is_counted` where the instructions an element are from hardware
-    counters of kernels of this kind.
+    counters of kernels of this kind. `masked_flops` are operations that the kernel does beside `flops` and throws away:
+    where a causal mask cuts through a tile, all of the tile is multiplied.
     """
 
     flops: int | None
@@ -34,6 +35,7 @@ class Cost:
     rereads: int = 0
     reread_span: int = 0
     is_counted: bool = False
+    masked_flops: int = 0
 
 
 def moving(reads: Iterable[int], writes: Iterable[int] = (), *, is_floor: bool = False) -> Cost:

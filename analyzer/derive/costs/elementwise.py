@@ -30,6 +30,19 @@ def like_first(detail: OpDetail) -> Cost | None:
     return moving(_reads(detail), (dense_bytes(detail, 0),)) if _is_told(detail) else None
 
 
+def unary(detail: OpDetail) -> Cost | None:
+    """The output is like the only tensor that is read. A further one is the output given (`out=`)."""
+    return moving((input_bytes(detail, 0),), (dense_bytes(detail, 0),)) if _is_told(detail) else None
+
+
+def clamps(detail: OpDetail) -> Cost | None:
+    """`clamp(x, low, high)` and `clamp_min(x, low)`, whose limits may be tensors. A tensor after them is the output."""
+    if not _is_told(detail):
+        return None
+    limits = [input_bytes(detail, i) for i in (1, 2) if is_tensor(detail, i)]
+    return moving((input_bytes(detail, 0), *limits), (dense_bytes(detail, 0),))
+
+
 def like_second(detail: OpDetail) -> Cost | None:
     """The output is like the second input: the gradients of losses, whose own gradient comes first."""
     return moving(_reads(detail), (dense_bytes(detail, 1),)) if _is_told(detail) and is_tensor(detail, 1) else None
@@ -51,6 +64,12 @@ def broadcast(detail: OpDetail) -> Cost | None:
     return moving(_reads(detail), (size * max(wide),))
 
 
+def binary(detail: OpDetail) -> Cost | None:
+    """As `broadcast`, of the first two inputs: a tensor after them is the output given (`out=`), which is not read."""
+    found = broadcast(detail)
+    return None if found is None else moving(_operands(detail), found.writes)
+
+
 def where(detail: OpDetail) -> Cost | None:
     """`where(condition, x, other)`; with a fourth tensor, which is the output given (`out=`) and is not read."""
     found = broadcast(detail)
@@ -62,7 +81,7 @@ def where(detail: OpDetail) -> Cost | None:
 def comparison(detail: OpDetail) -> Cost | None:
     """The output is a truth value for each element that the inputs broadcast to."""
     size = _broadcast_numel(detail)
-    return None if size is None else moving(_reads(detail), (size * BOOL_BYTES,))
+    return None if size is None else moving(_operands(detail), (size * BOOL_BYTES,))
 
 
 def writes_first(detail: OpDetail) -> Cost | None:
@@ -157,6 +176,11 @@ def _is_told(detail: OpDetail) -> bool:
 
 def _reads(detail: OpDetail) -> tuple[int, ...]:
     return tuple(input_bytes(detail, i) for i in tensor_inputs(detail))
+
+
+def _operands(detail: OpDetail) -> tuple[int, ...]:
+    """The tensors among the two inputs of a binary operator."""
+    return tuple(input_bytes(detail, i) for i in (0, 1) if is_tensor(detail, i))
 
 
 def _broadcast_numel(detail: OpDetail) -> int | None:

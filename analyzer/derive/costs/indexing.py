@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import math
+import re
+from dataclasses import replace
+from typing import Final
 
 from analyzer.core.trace import OpDetail
 from analyzer.derive.costs.cost import Cost, moving
 from analyzer.derive.costs.elementwise import INDEX_BYTES
+from analyzer.derive.costs.launch import Launch
 from analyzer.derive.costs.tensors import (
     SECTOR_BYTES,
     dense_bytes,
@@ -17,6 +21,42 @@ from analyzer.derive.costs.tensors import (
     numel,
     shape,
 )
+
+_ROWS: Final = re.compile(r"vectorized_gather_kernel<(?P<bytes>\d+),")
+_ELEMENTS: Final = re.compile(r"index_elementwise_kernel<(?P<threads>\d+), ?(?P<each>\d+),")
+WARP: Final = 32
+
+
+def index(detail: OpDetail, kernel: str, launch: Launch) -> Cost | None:
+    """`index(x, indices)`, whose indices a trace does not show: their number is what the kernel was launched for
+    (`vectorized_gather_kernel_launch` in ATen's IndexKernelUtils.cu: a block a row; `launch_kernel` in IndexKernel.cu).
+
+    Indices are taken to come in no order: a row that is read again is in the cache as far as that holds the table.
+    """
+    dims = shape(detail, 0)
+    if not dims or 0 in dims:
+        return None
+    by_row, by_element = _ROWS.search(kernel), _ELEMENTS.search(kernel)
+    if by_row is not None:
+        row = dense_bytes(detail, 0) // dims[0]
+        reach = math.prod(launch.grid[1:]) * launch.threads * int(by_row["bytes"])
+        # Threads come in whole warps; a row of another size is indexed along another dimension than the first.
+        if not reach - WARP * int(by_row["bytes"]) < row <= reach:
+            return None
+        looked_at, found = launch.grid[0] * row, launch.grid[0]
+    elif by_element is not None:
+        found = launch.blocks * int(by_element["threads"]) * int(by_element["each"])
+        looked_at = found * item_bytes(detail, 0)
+    else:
+        return None
+    once = round(looked_at / found * _distinct(found, dense_bytes(detail, 0) * found // looked_at))
+    cost = moving((once, found * INDEX_BYTES), (looked_at,), is_floor=by_row is None)
+    return replace(cost, rereads=looked_at - once, reread_span=dense_bytes(detail, 0))
+
+
+def _distinct(draws: int, rows: int) -> float:
+    """How many of `rows` are looked at by so many draws in no order: rows (1 - e^(-draws / rows))."""
+    return rows * -math.expm1(-draws / rows) if rows else 0.0
 
 
 def embedding(detail: OpDetail) -> Cost | None:
@@ -42,7 +82,7 @@ def embedding_bag(detail: OpDetail) -> Cost | None:
     if table is None or len(table) != 2 or bags is None or shape(detail, 1) is None:
         return None
     row = table[1] * item_bytes(detail, 0)
-    rows = min(numel(detail, 1) * row, dense_bytes(detail, 0))
+    rows = round(_distinct(numel(detail, 1), table[0]) * row)
     return moving((rows, input_bytes(detail, 1), input_bytes(detail, 2)), (numel(detail, 2) * row,))
 
 

@@ -85,6 +85,8 @@ _ON_GPU: Final[tuple[tuple[str, int], ...]] = (
     (r"gelu|gelu_backward", 32),
     (r"erf|erfc|erfinv|native_layer_norm", 24),
     (r"digamma|polygamma", 200),
+    (r"_log_softmax", 28),
+    (r"cumsum|cumprod", 100),
     (r"argmax|argmin", 32),
     (r"amax|amin|max|min|any|all", 22),
     (r"sum|mean|prod|linalg_vector_norm|norm", 4),
@@ -92,7 +94,9 @@ _ON_GPU: Final[tuple[tuple[str, int], ...]] = (
 )
 """The same for kernels of ATen on a GPU, where these differ: multiprocessor throughput as Nsight Compute counted it on
 an H200 (torch 2.11), in issue slots an element. `amax` and its like look for NaN, `digamma` shifts its argument up in a
-loop of divisions; `var` is taken to be as batch norm's statistics, which are Welford's too.
+loop of divisions; `log_softmax` is a softmax (40) without its second exponential and product. A scan is an estimate: up
+and down a tree of 1024 elements in shared memory (`tensor_kernel_scan_innermost_dim_impl` in ATen), ten instructions a
+level and two elements. `var` is taken to be as batch norm's statistics, which are Welford's too.
 """
 
 _COMPILED_ATEN: Final = tuple((re.compile(rf"aten::(?:{pattern})_?"), slots) for pattern, slots in _ATEN)

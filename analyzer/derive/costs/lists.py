@@ -16,11 +16,11 @@ from analyzer.derive.costs.tensors import DTYPES, tensor_list
 _SIZES: Final = {cpp: size for cpp, _, size in DTYPES}
 _ITEM: Final = re.compile(
     r"OpaqueType<(?P<bytes>\d+)u?>"
-    r"|(?:Functor|FunctorV2|[Mm]ath\w*|Op\w*)<(?P<type>double|float|c10::Half|c10::BFloat16|long|int|short|signed char"
-    r"|unsigned char|bool)\b"
+    r"|(?:Functor|FunctorV2|[Mm]ath\w*|Op\w*|CatArrayBatchedCopy\w*)<(?P<type>double|float|c10::Half|c10::BFloat16|long"
+    r"|int|short|signed char|unsigned char|bool)\b"
 )
-"""`CatArrayBatchedCopy<…OpaqueType<2u>…>` and `…BinaryOpListAlphaFunctor<float, 2, 1, 1>…` (ATen's Shape.cu and
-ForeachFunctors.cuh)."""
+"""`CatArrayBatchedCopy<…OpaqueType<2u>…>`, or `CatArrayBatchedCopy<float, …>` in older releases, and
+`…BinaryOpListAlphaFunctor<float, 2, 1, 1>…` (ATen's Shape.cu and ForeachFunctors.cuh)."""
 
 
 def item_bytes_of_kernel(name: str) -> int | None:

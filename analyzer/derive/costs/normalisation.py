@@ -23,13 +23,15 @@ the 132 multiprocessors of an H100 or H200 (2048 threads each, CUDA C++ Programm
 
 def layer_norm(detail: OpDetail) -> Cost | None:
     """`native_layer_norm(x, shape, weight, bias, eps)`: the second reading finds a row in the cache, if all the rows
-    under way and what is written of them fit there.
+    under way, and what is written meanwhile, fit there.
     """
     found, rows = like_first(detail), _rows(detail)
     if found is None or not rows:
         return found
-    row_bytes = 2 * dense_bytes(detail, 0) // rows
-    return replace(found, rereads=input_bytes(detail, 0), reread_span=row_bytes * min(rows, ROWS_AT_ONCE))
+    # Rows that are all under way at once have all been read before the first of them is written.
+    between = 1 if rows <= ROWS_AT_ONCE else 2
+    span = between * dense_bytes(detail, 0) // rows * min(rows, ROWS_AT_ONCE)
+    return replace(found, rereads=input_bytes(detail, 0), reread_span=span)
 
 
 def row_slots(name: str, detail: OpDetail) -> int:

@@ -24,6 +24,7 @@ from analyzer.derive.costs import (
 from analyzer.derive.costs.aten_kernels import is_strided, template_slots
 from analyzer.derive.costs.cost import Cost
 from analyzer.derive.costs.instructions import aten_slots, is_counted, power_slots
+from analyzer.derive.costs.launch import Launch
 from analyzer.derive.costs.normalisation import row_slots
 from analyzer.derive.costs.strided import crossings
 from analyzer.derive.costs.tensors import numel, tensor_inputs
@@ -31,24 +32,28 @@ from analyzer.derive.costs.tensors import numel, tensor_inputs
 Formula = Callable[[OpDetail], Cost | None]
 ListFormula = Callable[[OpDetail, int], Cost | None]
 
-_LIKE_FIRST: Final = (
+_UNARY: Final = (
     "abs|acos|asin|atan|bitwise_not|cos|cosh|digamma|lgamma|erf|erfc|erfinv|exp|exp2|expm1|floor|ceil|round|trunc|frac|log"
     "|log10|log1p"
     "|log2|neg|reciprocal|relu|relu6|rsqrt|sigmoid|sign|sin|sinh|sqrt|square|tan|tanh|gelu|silu|mish|elu|celu|selu"
-    "|softplus|leaky_relu|hardtanh|hardswish|hardsigmoid|hardshrink|softshrink|log_sigmoid_forward|clamp|clamp_min"
-    "|clamp_max|nan_to_num|threshold|_softmax|_log_softmax|_masked_softmax|native_group_norm"
+    "|softplus|leaky_relu|hardtanh|hardswish|hardsigmoid|hardshrink|softshrink|log_sigmoid_forward|nan_to_num|threshold"
+    "|bernoulli|cumsum|cumprod|triu|tril|clone|flip|roll"
+)
+_LIKE_FIRST: Final = (
+    "_softmax|_log_softmax|_masked_softmax|native_group_norm"
     "|native_batch_norm|_native_batch_norm_legit|_native_batch_norm_legit_no_training|_batch_norm_with_update"
-    "|_batch_norm_no_update|cudnn_batch_norm|miopen_batch_norm|batch_norm_elemt|_fused_rms_norm|cumsum|cumprod|triu|tril"
-    "|clone|flip|roll|masked_fill|bernoulli|_prelu_kernel"
+    "|_batch_norm_no_update|cudnn_batch_norm|miopen_batch_norm|batch_norm_elemt|_fused_rms_norm|masked_fill|_prelu_kernel"
     "|(?:threshold|gelu|silu|tanh|sigmoid|elu|hardswish|hardtanh|hardsigmoid|leaky_relu|softplus|log_sigmoid|mish)_backward"
     "|native_dropout_backward|_softmax_backward_data|_log_softmax_backward_data|native_layer_norm_backward"
     "|native_group_norm_backward|native_batch_norm_backward|batch_norm_backward|batch_norm_backward_elemt"
     "|cudnn_batch_norm_backward|miopen_batch_norm_backward|_fused_rms_norm_backward"
 )
-_BROADCAST: Final = (
-    "add|sub|rsub|mul|div|true_divide|floor_divide|pow|fmod|remainder|maximum|minimum|atan2|lerp|addcmul|addcdiv"
-    "|bitwise_and|bitwise_or|bitwise_xor|__and__|__or__|__xor__|addr"
+_BINARY: Final = (
+    "add|sub|rsub|mul|div|true_divide|floor_divide|pow|fmod|remainder|maximum|minimum|atan2|bitwise_and|bitwise_or"
+    "|bitwise_xor|__and__|__or__|__xor__"
 )
+_BROADCAST: Final = "lerp|addcmul|addcdiv|addr"
+_CLAMPS: Final = "clamp|clamp_min|clamp_max"
 _COMPARISON: Final = "eq|ne|lt|le|gt|ge|logical_and|logical_or|logical_xor"
 _RANDOM: Final = "normal|uniform|random|exponential|log_normal|geometric|cauchy"
 _SCATTER: Final = "scatter|scatter_add|scatter_reduce|index_add|index_copy|index_fill"
@@ -138,8 +143,11 @@ TABLE: Final[tuple[tuple[str, Formula], ...]] = (
     (r"aten::(?:mse_loss|smooth_l1_loss|huber_loss|binary_cross_entropy|glu)_backward", elementwise.like_second),
     (r"aten::(?:isnan|isinf|isneginf|isposinf|isfinite|logical_not|signbit)", elementwise.predicate),
     (r"aten::where", elementwise.where),
+    (rf"aten::(?:{_UNARY})", elementwise.unary),
+    (rf"aten::(?:{_CLAMPS})", elementwise.clamps),
     (rf"aten::(?:{_LIKE_FIRST})", elementwise.like_first),
     (rf"aten::(?:{_COMPARISON})", elementwise.comparison),
+    (rf"aten::(?:{_BINARY})", elementwise.binary),
     (rf"aten::(?:{_BROADCAST})", elementwise.broadcast),
     (r"aten::(?:sum|nansum|mean|prod|amax|amin|logsumexp|var|std)", elementwise.reduces),
     (r"aten::(?:max|min)", elementwise.extreme),
@@ -147,7 +155,10 @@ TABLE: Final[tuple[tuple[str, Formula], ...]] = (
     (r"aten::(?:any|all)", elementwise.truth),
     (r"aten::(?:linalg_vector_norm|norm)", elementwise.reduces_norm),
     (r"aten::(?:var_mean|std_mean|batch_norm_stats|batch_norm_backward_reduce|aminmax)", elementwise.reads),
-    (rf"aten::(?:{_LIKE_FIRST}|{_BROADCAST}|{_COMPARISON}|logical_not)_", elementwise.in_place),
+    (
+        rf"aten::(?:{_UNARY}|{_CLAMPS}|{_LIKE_FIRST}|{_BINARY}|{_BROADCAST}|{_COMPARISON}|logical_not)_",
+        elementwise.in_place,
+    ),
 )
 
 LISTS: Final[tuple[tuple[str, ListFormula], ...]] = (
@@ -170,11 +181,12 @@ _COMPILED: Final = tuple((re.compile(pattern), formula) for pattern, formula in 
 _COMPILED_LISTS: Final = tuple((re.compile(pattern), formula) for pattern, formula in LISTS)
 
 
-def cost_of(name: str, detail: OpDetail | None, kernel: str | None = None) -> Cost | None:
+def cost_of(name: str, detail: OpDetail | None, kernel: str | None = None, launch: Launch | None = None) -> Cost | None:
     """What an operator costs at least; None for an operator without a formula, or without its shapes.
 
     `kernel` is the name of a kernel that it launched on a device, None on a CPU. It alone tells the type of tensors in
-    lists, and by what template ATen runs the operator.
+    lists, and by what template ATen runs the operator. `launch` is that kernel's, None where it is not told: it alone
+    says how many places `aten::index` reads, whose indices a trace does not show.
     """
     if detail is None:
         return None
@@ -183,7 +195,7 @@ def cost_of(name: str, detail: OpDetail | None, kernel: str | None = None) -> Co
     if inductor.is_user_kernel(name, detail):
         return inductor.user_kernel(detail)
     try:
-        cost = _formula_cost(name, detail, kernel)
+        cost = _formula_cost(name, detail, kernel, launch)
     except (IndexError, KeyError):
         # A recording with fewer inputs than the schema has.
         return None
@@ -224,7 +236,9 @@ def is_list_operator(name: str) -> bool:
     return any(pattern.fullmatch(name) for pattern, _ in _COMPILED_LISTS)
 
 
-def _formula_cost(name: str, detail: OpDetail, kernel: str | None) -> Cost | None:
+def _formula_cost(name: str, detail: OpDetail, kernel: str | None, launch: Launch | None) -> Cost | None:
+    if name == "aten::index":
+        return indexing.index(detail, kernel, launch) if kernel is not None and launch is not None else None
     formula = formula_of(name)
     if formula is not None:
         return formula(detail)

@@ -1,4 +1,4 @@
-"""The golden as the recording that it was cut from."""
+"""This golden, or another of its kind in `folder`, as the recording that it was cut from."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from benchmarks.verdicts.store import read
 HERE: Final = Path(__file__).resolve().parent
 
 
-def load() -> CounterRecording:
-    return read(HERE / "counters.json.gz", CounterRecording)
+def load(folder: Path = HERE) -> CounterRecording:
+    return read(folder / "counters.json.gz", CounterRecording)
 
 
-def zip_traces(target: Path) -> Path:
+def zip_traces(target: Path, folder: Path = HERE) -> Path:
     """The traces in one file, as evaluating wants them."""
     with zipfile.ZipFile(target, "w") as archive:
-        for path in sorted((HERE / "traces").glob("*.gz")):
+        for path in sorted((folder / "traces").glob("*.gz")):
             archive.write(path, f"traces/{path.name}")
     return target

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import gzip
+import json
+import shutil
 from dataclasses import replace
 from pathlib import Path
 
@@ -12,13 +15,15 @@ from analyzer.core.budget import Part
 from analyzer.core.device import Device, Peak, Source, Versions
 from benchmarks.verdicts import evaluate_counters as counters
 from benchmarks.verdicts.counter_tables import class_reliability, reason
-from benchmarks.verdicts.evaluate_counters import evaluate_counters
+from benchmarks.verdicts.evaluate import evaluate
+from benchmarks.verdicts.evaluate_counters import TOGETHER, counter_section, judge
 from benchmarks.verdicts.held_kernels import Held, accepted, byte_error, kernels_of_items, settled_error, truth
 from benchmarks.verdicts.items import by_name
 from benchmarks.verdicts.judged_kernels import JudgedKernel
-from benchmarks.verdicts.recorded import CounterRecording, KernelCounters, Machine
+from benchmarks.verdicts.recorded import CounterRecording, ItemSet, KernelCounters, Machine
 from benchmarks.verdicts.result import Meets
 from benchmarks.verdicts.stopwatch import Stopwatch
+from benchmarks.verdicts.store import read, write
 from benchmarks.verdicts.traced import trace_items
 from benchmarks.verdicts.workplace import zip_traces
 
@@ -67,10 +72,21 @@ def test_near_an_edge_the_counters_could_say_either_part(sm: float | None, memor
 
 def test_either_part_counts_beside_the_asked_figure_and_never_in_it() -> None:
     near = held(Part.COMPUTE, sm_percent=78.0)
-    asked, _, clear, either = counters._agreement_checks([near])
+    asked, _, clear, _, either = counters._agreement_checks([near])
     assert asked.found == pytest.approx(0.0)
     assert clear.found is None
     assert either.found == pytest.approx(1.0)
+
+
+def test_a_product_under_shared_memory_is_compute_in_the_asked_figure_and_memory_on_chip() -> None:
+    one = held(Part.COMPUTE, sm_percent=78.0)
+    fed = replace(one, ours=replace(one.ours, shared_ratio=1.0))
+    asked, _, _, on_chip, _ = counters._agreement_checks([fed])
+    assert asked.found == pytest.approx(0.0)
+    assert on_chip.found == pytest.approx(1.0)
+    assert "foretold" in reason(fed)
+    assert not replace(fed, ours=replace(fed.ours, shared_ratio=0.75)).agrees_on_chip
+    assert replace(fed, ours=replace(fed.ours, part=Part.LATENCY)).ours.nearest is Part.LATENCY
 
 
 def test_writes_that_fit_a_third_of_the_cache_need_not_have_reached_memory() -> None:
@@ -144,12 +160,34 @@ def test_each_item_is_a_step_and_its_kernels_are_those_the_product_sees(
 
 
 def test_an_item_that_the_device_does_not_have_is_said(recording: tuple[CounterRecording, Path]) -> None:
-    section = evaluate_counters(*recording)
+    section = counter_section(judge(*recording))
     assert any("attention_cudnn" in note and "did not run" in note for note in section.notes)
 
 
 def test_a_recording_is_judged_to_tables_and_checks(recording: tuple[CounterRecording, Path]) -> None:
-    section = evaluate_counters(*recording)
+    section = counter_section(judge(*recording))
     assert "2 matched by item, name and order" in section.notes[0]
     assert {t.title for t in section.tables} >= {"Every disagreement", "By family"}
     assert all(len(row) == len(t.columns) for t in section.tables for row in t.rows)
+
+
+def test_two_sets_stand_side_by_side_and_together(recording: tuple[CounterRecording, Path], tmp_path: Path) -> None:
+    for name, items in (("a", ItemSet.FIRST), ("b", ItemSet.HELD_OUT)):
+        write(replace(recording[0], items=items), tmp_path / name / "counters.json.gz")
+        shutil.copy(recording[1], tmp_path / name / "counters.traces.zip")
+    sections = evaluate([tmp_path / "a", tmp_path / "b"], None)
+    assert [s.title for s in sections] == ["Counters", "Counters, held-out set", TOGETHER]
+    (table,) = [t for t in sections[2].tables if t.title == "By set"]
+    assert [row[0] for row in table.rows] == ["Counters", "Counters, held-out set", TOGETHER]
+    counts = [int(row[1]) for row in table.rows]
+    assert counts[0] == counts[1]
+    assert counts[2] == 2 * counts[0]
+    assert sections[0].notes[-1] != sections[1].notes[-1]
+
+
+def test_a_recording_without_a_set_is_of_the_first(recording: tuple[CounterRecording, Path], tmp_path: Path) -> None:
+    write(recording[0], tmp_path / "new.json.gz")
+    old = json.loads(gzip.decompress((tmp_path / "new.json.gz").read_bytes()))
+    del old["items"]
+    (tmp_path / "old.json.gz").write_bytes(gzip.compress(json.dumps(old).encode()))
+    assert read(tmp_path / "old.json.gz", CounterRecording) == replace(recording[0], items=ItemSet.FIRST)

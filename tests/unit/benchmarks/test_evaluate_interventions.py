@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 
 from analyzer.core.budget import Part
+from analyzer.core.device import Device, Source
 from analyzer.core.graphs import Direction, GapKey, GraphKey
 from analyzer.core.samples import Samples
 from analyzer.core.timing import RegionTiming, Timing
@@ -235,3 +236,12 @@ def test_the_recording_is_plain_json(recording: tuple[InterventionRecording, Pat
 
     text = gzip.decompress((recording[1].parent / "interventions.json.gz").read_bytes())
     assert json.loads(text)["models"][0]["timing"]["step_ns"]["ns"]
+
+
+def test_a_model_that_was_not_measured_is_said_without_a_traceback(tmp_path: Path) -> None:
+    cut = 'not measured in time: le "/folder/of/a/machine.py", line 63, in measure\n    wait()\nKeyboardInterrupt'
+    with zipfile.ZipFile(tmp_path / "traces.zip", "w") as archive:
+        device = Device("cuda", "Test Device", Source.MEASURED)
+        found, notes = replayed_graphs(ModelRun("late", error=cut), archive, tmp_path, device)
+    assert found == []
+    assert notes == ["late: not measured in time: KeyboardInterrupt"]

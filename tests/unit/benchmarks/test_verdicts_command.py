@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -11,9 +12,12 @@ import pytest
 
 from benchmarks.verdicts.__main__ import main
 from benchmarks.verdicts.case_report import CaseRecording, CaseRun
-from benchmarks.verdicts.items import ITEMS
+from benchmarks.verdicts.item import Item
+from benchmarks.verdicts.items import HELD_OUT_ITEMS, ITEMS, THIRD_ITEMS, by_name, items_of
+from benchmarks.verdicts.machine_paths import without_paths
 from benchmarks.verdicts.markdown import page
 from benchmarks.verdicts.models import MODELS
+from benchmarks.verdicts.recorded import ItemSet
 from benchmarks.verdicts.result import Check, Meets, Section, Stated, Table, reliability
 from benchmarks.verdicts.scaling import PAIRS
 from benchmarks.verdicts.store import write
@@ -29,6 +33,23 @@ def test_there_are_as_many_items_and_graphs_as_asked() -> None:
     five_graphs = sum(model.name.startswith("broken") for model in MODELS)
     assert 5 * five_graphs + len(MODELS) - five_graphs >= 40
     assert any(pair.flops_ratio != pair.bytes_ratio for pair in PAIRS)
+
+
+ALL_ITEMS = (*ITEMS, *HELD_OUT_ITEMS, *THIRD_ITEMS)
+
+
+@pytest.mark.parametrize("items", [HELD_OUT_ITEMS, THIRD_ITEMS], ids=["held_out", "third"])
+def test_a_set_has_the_families_of_the_first_and_blocks_of_ten_models(items: tuple[Item, ...]) -> None:
+    assert len(items) >= 130
+    assert {item.family for item in items} == {item.family for item in ITEMS}
+    assert sum(item.name.startswith("block_") for item in items) >= 10
+
+
+def test_no_item_is_in_two_sets() -> None:
+    assert len({item.name for item in ALL_ITEMS}) == len(ALL_ITEMS)
+    assert all(by_name(item.name) is item for item in ALL_ITEMS)
+    assert all(re.fullmatch(r"[\w.]+", item.name) for item in ALL_ITEMS), "a range's name is read up to another sign"
+    assert sum(len(items_of(which)) for which in ItemSet) == len(ALL_ITEMS)
 
 
 def test_evaluating_writes_a_page_and_its_figures(tmp_path: Path) -> None:
@@ -50,6 +71,35 @@ def test_evaluating_writes_a_page_and_its_figures(tmp_path: Path) -> None:
         "of": 1,
         "meets": "missed",
     }
+
+
+def test_what_is_published_names_no_folder_of_a_machine(tmp_path: Path, root: Path) -> None:
+    error = (
+        'File "/opt/lib/python/x.py", line 3: C:\\\\Users\\\\me\\\\net.py, ~/.cache/y/z.so, https://a.b/c/d: 33/44 %'
+    )
+    assert without_paths(error) == 'File "x.py", line 3: net.py, z.so, https://a.b/c/d: 33/44 %'
+    (tmp_path / "x.py").write_text(CASE)
+    run = CaseRun("x", "inference", 4, 1.0, error="/opt/lib/python/x.py: boom")
+    write(CaseRecording("cpu", "2026-01-01", (run,), ("a note on /opt/lib/y.py",)), tmp_path / "cases.json.gz")
+    assert main(["evaluate", str(tmp_path), "--cases", str(tmp_path), "--results", str(tmp_path / "v")]) == 0
+    texts = [(tmp_path / f"v{ending}").read_text() for ending in (".md", ".json")]
+    assert all("x.py: boom" in text and "a note on y.py" in text for text in texts)
+    texts += [(root / "benchmarks" / "results" / f"verdicts{ending}").read_text() for ending in (".md", ".json")]
+    for text in texts:
+        assert not re.findall(r"(?<![\w.:/])/\w[\w.-]*/\w[^\s|]*", text)
+        assert str(Path.home()) not in text
+
+
+@pytest.mark.parametrize("where", [[], ["--out", "a", "--into", "b"]])
+def test_a_recording_goes_to_one_place(where: list[str]) -> None:
+    with pytest.raises(SystemExit) as left:
+        main(["record", "cases", *where])
+    assert left.value.code == 2
+
+
+def test_counters_are_not_added_to(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["record", "counters", "--into", str(tmp_path)]) == 2
+    assert "in one go" in capsys.readouterr().err
 
 
 def test_the_same_recording_gives_the_same_page(tmp_path: Path) -> None:

@@ -16,7 +16,7 @@ from analyzer.core.timing import Crowd
 from collectors import device as door
 from collectors import device_cpu
 from collectors.crowd import Reading
-from collectors.device import is_cached, is_complete, measure_device, plain_torch
+from collectors.device import is_cached, is_complete, known_device, measure_device, plain_torch
 
 QUIET = Crowd(other_cores=0.0, cores=2, threads=2)
 
@@ -108,7 +108,7 @@ def test_the_second_time_reads_no_clock(cpu: Device, monkeypatch: pytest.MonkeyP
         raise AssertionError("the clock was read")
 
     monkeypatch.setattr(device_cpu.time, "perf_counter_ns", no_clock)
-    assert measure_device("cpu") == known
+    assert measure_device("cpu") == known == known_device("cpu")
     assert is_cached("cpu")
     with pytest.raises(AssertionError):
         measure_device("cpu", renew=True)
@@ -121,6 +121,7 @@ def test_without_a_cache_it_measures_and_goes_on(cache: Path, monkeypatch: pytes
     monkeypatch.setattr(door, "measure_cpu", lambda name: cpu)
     assert measure_device("cpu") == cpu
     assert not is_cached("cpu")
+    assert known_device("cpu") is None
 
 
 def test_an_incomplete_measurement_is_tried_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, cpu: Device) -> None:

@@ -16,7 +16,7 @@ from torch import nn
 from torch.fx import Graph, GraphModule
 
 from collectors.graph_key import DIGEST_HEX_DIGITS, graph_digest
-from tests.workloads import Mlp, captured
+from tests.workloads import Mlp, captured, fresh_dynamo
 
 
 def digests(function: Callable[..., Any], *args: Any, **options: Any) -> list[str]:
@@ -154,6 +154,24 @@ def test_members_of_an_enum_are_told_apart() -> None:
     from torch.nn.attention import SDPBackend
 
     assert by_hand(torch.relu, SDPBackend.MATH) != by_hand(torch.relu, SDPBackend.FLASH_ATTENTION)
+
+
+def test_a_graph_that_became_symbolic_has_one_key_whatever_sizes_made_it_so() -> None:
+    found = []
+    for sizes in ((4, 6, 9), (7, 3)):
+        keys: list[str] = []
+
+        def backend(gm: GraphModule, inputs: list[Any], keys: list[str] = keys) -> Callable[..., Any]:
+            keys.append(graph_digest(gm, inputs))
+            return gm.forward
+
+        with fresh_dynamo():
+            run = torch.compile(lambda x: torch.relu(x @ X.T), backend=backend)
+            for size in sizes:
+                run(torch.randn(size, 8))
+        assert len(keys) == 2  # the first as it came, the second for all that follow
+        found.append(keys[1])
+    assert found[0] == found[1]
 
 
 def test_symbolic_sizes_are_named_in_order_of_appearance() -> None:

@@ -12,6 +12,7 @@ import torch.nn.functional as F
 
 from analyzer.core.graphs import KernelFacts
 from collectors import torch_compat
+from collectors.torch_compat.output_code import _NOTE
 
 
 @pytest.fixture(autouse=True)
@@ -30,7 +31,7 @@ def facts(
         def inner(aot: torch.fx.GraphModule, aot_inputs: Sequence[Any], **kwargs: Any) -> Any:
             # Headers compiled ahead pay off with the tenth kernel of a cache folder.
             patches = {"fx_graph_cache": caches, "cpp_cache_precompile_headers": False}
-            output_code = torch_compat.compile_inner(aot, aot_inputs, patches, kwargs)
+            output_code = torch_compat.compile_inner_noting(aot, aot_inputs, patches, kwargs)
             found.extend(torch_compat.kernel_facts(output_code))
             return output_code
 
@@ -92,10 +93,10 @@ def test_sizes_that_are_not_known_give_no_facts() -> None:
 def test_two_kernels_of_one_name_say_nothing() -> None:
     class Output:
         counter_deltas: ClassVar = {
-            f'{torch_compat._NOTE}{{"name": "a", "bytes": 1}}': 1,
-            f'{torch_compat._NOTE}{{"name": "a", "bytes": 2}}': 1,
-            f'{torch_compat._NOTE}{{"name": "b", "bytes": 3}}': 1,
-            f"{torch_compat._NOTE}of a later version": 1,
+            f'{_NOTE}{{"name": "a", "bytes": 1}}': 1,
+            f'{_NOTE}{{"name": "a", "bytes": 2}}': 1,
+            f'{_NOTE}{{"name": "b", "bytes": 3}}': 1,
+            f"{_NOTE}of a later version": 1,
             "pattern_matcher_count": 4,
         }
 

@@ -295,3 +295,32 @@ def test_a_lazy_module_grows_up_once() -> None:
     again, _ = stepper.run()
     assert torch.equal(first, again)
     assert model[0].in_features == 5
+
+
+def test_sizes_are_known_by_the_place_that_holds_a_tensor() -> None:
+    class Keeps(torch.nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.cache = torch.zeros(2, 3)
+            self.list = [torch.zeros(1)]
+
+    model = Keeps()
+    state = State(a_workload(model, (torch.zeros(1),)))
+    before = state.sizes()
+    model.other = torch.zeros(7)
+    model.list.append(torch.zeros(9))
+    assert before.of.items() <= state.sizes().of.items()
+    model.cache = torch.zeros(3, 3)
+    model.list[0].resize_(4)
+    after = state.sizes()
+    changed = [(size, after.of[place]) for place, size in before.of.items() if after.of[place] != size]
+    assert sorted(changed) == [((1,), (4,)), ((2, 3), (3, 3))]
+
+
+def test_looking_at_sizes_copies_nothing_and_a_cpu_holds_nothing_of_a_gpu() -> None:
+    weight = torch.nn.Parameter(torch.zeros(3))
+    model = torch.nn.Module()
+    model.weight = weight
+    state = State(a_workload(model, (torch.zeros(1),)))
+    assert state.kept_bytes == 0
+    assert (3,) in state.sizes().of.values()

@@ -14,7 +14,7 @@ from torch._inductor.compile_fx import compile_fx
 from torch.fx import GraphModule
 
 from collectors import torch_compat
-from collectors.torch_compat import compile_graph, compiler_logs, dynamo_limit
+from collectors.torch_compat import compile_graph, compiler_logs, dynamo_limit, logs
 from tests.workloads import Mlp, captured, fresh_dynamo
 
 Compile = Callable[..., Any]
@@ -92,10 +92,10 @@ def test_the_recompile_limit_is_put_back() -> None:
 
 
 LOGGERS = (
-    *torch_compat._GRAPH_BREAK_LOGS,
-    *torch_compat._RECOMPILE_LOGS,
-    *torch_compat._RECOMPILE_LIMIT_LOGS,
-    *torch_compat._CUDA_GRAPH_LOGS,
+    *logs._GRAPH_BREAK_LOGS,
+    *logs._RECOMPILE_LOGS,
+    *logs._RECOMPILE_LIMIT_LOGS,
+    *logs._CUDA_GRAPH_LOGS,
 )
 
 
@@ -134,7 +134,7 @@ def test_loggers_and_torchs_log_state_are_put_back_even_after_an_error() -> None
 
 def test_a_program_that_silenced_its_logs_is_heard_all_the_same() -> None:
     """`logging.config.dictConfig` disables every logger that it does not name, torch's among them."""
-    logger = logging.getLogger(torch_compat._GRAPH_BREAK_LOGS[0])
+    logger = logging.getLogger(logs._GRAPH_BREAK_LOGS[0])
     breaks: list[str] = []
     was_disabled, was_silenced = logger.disabled, logging.root.manager.disable
     logger.disabled = True
@@ -170,7 +170,7 @@ def test_what_is_heard_does_not_reach_the_terminal(caplog: pytest.LogCaptureFixt
     with fresh_dynamo(), heard(breaks), torch.no_grad():
         torch.compile(talks, backend="eager")(X)
     assert len(breaks) == 1
-    assert [r for r in caplog.records if r.name in torch_compat._GRAPH_BREAK_LOGS] == []
+    assert [r for r in caplog.records if r.name in logs._GRAPH_BREAK_LOGS] == []
 
 
 def test_breaks_are_heard_that_torchs_counters_miss() -> None:

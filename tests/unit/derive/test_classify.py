@@ -73,7 +73,7 @@ def test_two_parts_too_near_to_tell_are_undecided_and_both_are_named() -> None:
     found = verdict(_region(STARVED=40 * MS, MEMORY=38 * MS, UNKNOWN_KERNELS=20 * MS))
     assert (found.bound, found.confidence) == (Bound.UNDECIDED, None)
     assert found.missing is not None
-    assert found.missing.startswith("cpu 41 % and memory 39 % are too near")
+    assert found.missing.startswith("CPU 41 % and memory 39 % are too near")
 
 
 def test_a_region_that_two_events_cannot_time_is_undecided() -> None:

@@ -6,10 +6,18 @@ from dataclasses import replace
 
 import pytest
 
+from analyzer.core.budget import Budget, BudgetPart, HostKind, HostPart, Part
 from analyzer.core.graphs import GapKey
 from analyzer.core.samples import Samples
 from analyzer.core.timing import RegionTiming, Timing
-from analyzer.derive.predict import REPLAY_HOST_SHARE, Replayed, host_lead_ns, predict_cuda_graphs, replay_host_ns
+from analyzer.derive.predict import (
+    REPLAY_HOST_SHARE,
+    Replayed,
+    host_lead_ns,
+    predict_cpp_wrapper,
+    predict_cuda_graphs,
+    replay_host_ns,
+)
 from tests.unit.derive.runs import DEVICE, A, B
 from tests.unit.derive.runs import timing as timed_step
 
@@ -88,3 +96,30 @@ def test_a_graph_called_several_times_meets_the_mean_of_the_steps_lead() -> None
     clean = timing(_timed(START, 10, 10), _timed(A, 900, 300, calls=4.0), _timed(END, 5, 700))
     assert host_lead_ns(clean, A) == 300 * US
     assert host_lead_ns(clean, B) == 0
+
+
+def a_budget(*host: HostPart) -> Budget:
+    starved_ns = sum(part.ns for part in host)
+    parts = (BudgetPart(Part.STARVED, starved_ns), BudgetPart(Part.COMPUTE, MS - starved_ns))
+    return Budget(MS, parts, starved=host)
+
+
+def test_a_cpp_wrapper_saves_most_of_what_pythons_wrapper_keeps_the_device_waiting() -> None:
+    budget = a_budget(HostPart(HostKind.WRAPPER, 400 * US), HostPart(HostKind.OPERATORS, 200 * US))
+    assert predict_cpp_wrapper(budget, is_host=False) == MS - 360 * US
+    assert predict_cpp_wrapper(budget, is_host=True) == MS - 36 * US
+
+
+def test_where_the_wrapper_keeps_nothing_waiting_a_cpp_wrapper_saves_nothing() -> None:
+    assert predict_cpp_wrapper(a_budget(HostPart(HostKind.GUARDS, 300 * US)), is_host=False) == MS
+
+
+def test_without_knowing_what_the_host_did_no_cpp_wrapper_is_foretold() -> None:
+    assert predict_cpp_wrapper(Budget(MS, (BudgetPart(Part.STARVED, MS),)), is_host=False) is None
+
+
+def test_three_trials_on_an_h200_are_within_an_eighth_of_the_graph() -> None:
+    """mixed_graphs and Granite: their wrapper's part of the graph, and what the C++ wrapper left of it in turn."""
+    for wrapper_share, left in ((0.40, 0.75), (0.30, 0.66), (0.30, 0.72)):
+        foretold = predict_cpp_wrapper(a_budget(HostPart(HostKind.WRAPPER, round(wrapper_share * MS))), is_host=False)
+        assert foretold == pytest.approx(left * MS, abs=0.125 * MS)

@@ -8,13 +8,12 @@ import pytest
 
 from analyzer.core.budget import Part
 from analyzer.core.device import VECTOR, Device, Peak, Source
+from analyzer.derive.reached_rates import REACHED_BY_COPIES, REACHED_BY_PRODUCTS, REACHED_BY_VECTORS
 from analyzer.derive.roofline import (
     CLEAR_SHARE,
     FAR_SHARE,
     FLOOR_FACTOR,
     LATENCY_SHARE,
-    REACHED_BY_COPIES,
-    REACHED_BY_PRODUCTS,
     SATURATED_SHARE,
     SHORT_KERNEL_NS,
     SYNCHRONOUS_SHARE,
@@ -289,3 +288,42 @@ def test_what_only_writes_runs_as_fast_as_what_only_reads() -> None:
 def test_double_precision_has_a_roof_where_its_rate_is_known(name: str, part: Part) -> None:
     kernel = replace(_busy(0.3, 0.1), dtype="float64")
     assert roof_point(kernel, replace(PLAIN, name=name), None).part is part
+
+
+def test_lighter_work_than_the_peaks_own_runs_at_a_higher_clock() -> None:
+    """An H200's figures: 787 TFLOP/s at 93 % of the tensor cores' time, and 65.7 TFLOP/s outside them."""
+    peaks = (Peak("bfloat16", 787e12), Peak(VECTOR, 65.7e12))
+    hopper = replace(DEVICE, name="NVIDIA H200", peaks=peaks)
+
+    def share(of_peak: float, device: Device = hopper, masked: float = 0.0) -> float:
+        flops = of_peak * 787e12 * LONG_NS / 1e9
+        found = roof_point(replace(_gemm(flops), masked_flops=masked * flops), device, None).compute_share
+        assert found is not None
+        return found
+
+    full = 1.0 * REACHED_BY_PRODUCTS
+    assert share(1.0) == pytest.approx(full)
+    assert share(0.81) == pytest.approx(0.81**1.5 * full)
+    # No clock is higher than that of arithmetic outside the matrix units.
+    most = 16 * 65.7 / REACHED_BY_VECTORS / (787 / REACHED_BY_PRODUCTS)
+    assert share(0.3) == pytest.approx(0.3 * full / most)
+    assert share(0.2, masked=0.5) == pytest.approx(share(0.3))
+    for other in (replace(hopper, name="NVIDIA A100"), replace(hopper, peaks=peaks[:1])):
+        assert share(0.3, other) == pytest.approx(0.3 * full)
+
+
+def test_too_few_blocks_for_the_device_explain_a_kernel_that_is_unknown() -> None:
+    device = replace(DEVICE, l2_bytes_per_s=8e12)
+
+    def part(share: float | None, kernel: Kernel) -> Part:
+        return roof_point(replace(kernel, occupied_share=share), device, None).part
+
+    unknown = Kernel("mine", LONG_NS, None, None, None)
+    # An L2 of twice the memory's rate lets a fifth of the multiprocessors take 40 % of that.
+    assert part(0.19, unknown) is Part.LATENCY
+    assert part(0.21, unknown) is Part.UNKNOWN_KERNELS
+    assert part(None, unknown) is Part.UNKNOWN_KERNELS
+    counted = Kernel("mine", LONG_NS, None, 0.1 * 4e12 * LONG_NS / 1e9, None)
+    assert part(0.39, counted) is Part.LATENCY
+    assert part(0.41, counted) is Part.UNKNOWN_KERNELS
+    assert roof_point(replace(unknown, occupied_share=0.1), replace(DEVICE, kind="cpu"), None).part is not Part.LATENCY

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from analyzer.core.trial import Accuracy, AccuracyReference
-from optimizers.accuracy import ACCUSED, FACTOR, FLOOR_LIMIT, Judge, accused, are_equal, relative_error
+from optimizers.accuracy import ACCUSED, FACTOR, FLOOR_LIMIT, Judge, accused, are_equal, judge_of, relative_error
 
 torch.manual_seed(0)
 W, X = torch.randn(64, 64), torch.randn(32, 64)
@@ -249,3 +249,60 @@ def test_nan_where_eager_has_none_is_beyond_doubt() -> None:
     found = accused(Accuracy(AccuracyReference.FLOAT64, 1.0, 0.5, 1.0, is_right=False, detail="NaN"))
     assert found is not None
     assert not found.is_right
+
+
+def off_by(share: float, seed: int = 1) -> torch.Tensor:
+    """The true result with an error of this share of its size."""
+    noise = torch.randn(WIDE.shape, generator=torch.Generator().manual_seed(seed), dtype=torch.float64)
+    return WIDE + noise * share * WIDE.norm() / noise.norm()
+
+
+EAGER_1 = off_by(0.01)
+
+
+def test_what_is_as_good_as_torchs_default_is_not_wrong() -> None:
+    alone = a_judge(EAGER_1)
+    beside = alone.beside(named(off_by(0.031, seed=2)))
+    for result in (off_by(0.031, seed=2), off_by(0.04, seed=3)):
+        assert not is_right(alone, result)
+        assert is_right(beside, result)
+    assert not is_right(beside, off_by(0.05, seed=4))
+
+
+def test_a_good_default_takes_nothing_away_from_what_is_allowed() -> None:
+    beside = a_judge(EAGER_1).beside(named(off_by(0.001, seed=2)))
+    assert is_right(beside, off_by(0.029, seed=3))
+
+
+@pytest.mark.parametrize("default", [off_by(0.5, seed=2), torch.zeros_like(WIDE), WIDE + float("nan"), WIDE[:, :3]])
+def test_a_default_that_is_wrong_itself_is_no_measure(default: torch.Tensor) -> None:
+    beside = a_judge(EAGER_1).beside(named(default))
+    assert not is_right(beside, off_by(0.031, seed=3))
+    assert not is_right(beside, default)
+    assert is_right(beside, EAGER_1)
+
+
+def test_a_default_of_whole_numbers_is_no_measure() -> None:
+    eager, other = torch.arange(4), torch.arange(4) + 1
+    judge = Judge(AccuracyReference.EAGER, None, named(eager)).beside(named(other))
+    assert not judge.judge(named(other)).is_right
+    assert judge.judge(named(eager)).is_right
+
+
+def test_a_random_model_is_judged_without_the_default() -> None:
+    judge = a_judge(EAGER_1, other_eager=named(off_by(0.01, seed=9)), is_random=True)
+    assert judge.beside(named(off_by(0.03))) == judge
+
+
+def test_the_judge_of_runs_knows_random_models_and_useless_wide_runs() -> None:
+    same = judge_of((named(NARROW), named(NARROW), named(NARROW)), AccuracyReference.FLOAT64, named(WIDE))
+    assert not same.is_random
+    assert same.reference is not None
+    random = judge_of((named(NARROW), named(NARROW), named(NARROW * 2)), AccuracyReference.FLOAT64, named(WIDE, WIDE))
+    assert random.is_random
+    assert random.other_eager is not None
+    assert random.reference is None
+
+
+def test_results_on_a_cpu_take_nothing_of_a_gpu() -> None:
+    assert a_judge().kept_bytes == 0

@@ -17,12 +17,11 @@ from analyzer.core.trial import TrialOutcome
 from collectors import torch_compat
 from collectors.probe import RANGE_PREFIX, Probe, ProbeMode
 from collectors.versions import versions
-from optimizers.backend import Failure, PlanBackend, SwitchBackend, Watch, candidate_of, failure_of
+from optimizers.backend import Failure, SwitchBackend, Watch, WatchedPlan, candidate_of, failure_of
 from optimizers.candidates.base import Candidate
 from optimizers.candidates.cpp_wrapper import CPP_WRAPPER
 from optimizers.candidates.cuda_graphs import CUDA_GRAPHS
 from optimizers.candidates.eager import EAGER
-from optimizers.candidates.fused import FUSED
 from tests.workloads import Mlp, captured, fresh_dynamo
 
 X = torch.randn(4, 8)
@@ -232,7 +231,7 @@ class Trained(nn.Module):
 class Training:
     model: Trained
     compiled: Callable[..., Any]
-    backend: PlanBackend
+    backend: WatchedPlan
     watch: Watch
     heard: Heard
     digest: str
@@ -255,7 +254,7 @@ def training() -> Iterator[Training]:
     )
     heard = Heard()
     watch = a_watch(heard)
-    backend = PlanBackend(Plan(choices, "cpu", versions()), watch)
+    backend = WatchedPlan(Plan(choices, "cpu", versions()), watch)
     compiled = torch_compat.compiled_model(model, backend)
     gradients(model, compiled)
     yield Training(model, compiled, backend, watch, heard, digest)
@@ -300,37 +299,52 @@ def test_both_directions_have_their_range_in_a_trace(training: Training) -> None
     assert sorted(names) == [f"{training.digest}.backward", f"{training.digest}.forward"]
 
 
-# -- what a plan asks for ---------------------------------------------------------------------------------------------
+# -- compiling more, later --------------------------------------------------------------------------------------------
 
 
-def asked(plan: Plan, digest: str, direction: Direction) -> tuple[str, str]:
-    forward, backward = PlanBackend(plan)._candidates(GraphKey(digest, direction))
-    return forward.id, backward.id
+@pytest.mark.parametrize("wants_gradients", [False, True])
+def test_a_candidate_is_added_without_compiling_anything_else_again(wants_gradients: bool) -> None:
+    model = Mlp().eval()
+    digest = digests_of(model, X)[0]
+    heard = Heard()
+    backend = SwitchBackend({}, a_watch(heard))
+    with fresh_dynamo(), torch.set_grad_enabled(wants_gradients):
+        compiled = torch.compile(model, backend=backend)
+        expected = compiled(X)
+        assert backend.is_open
+        before = len(heard.events)
+        backend.extend({digest: (CPP_WRAPPER, EAGER)})
+        backend.select({})
+        torch.testing.assert_close(compiled(X), expected)
+        backend.extend({digest: (CPP_WRAPPER, EAGER)})
+        torch.testing.assert_close(compiled(X), expected)
+        added = {name for _, _, name in heard.events[before:]}
+        assert added == {"cpp_wrapper", "eager"}
+        for candidate in ("cpp_wrapper", "eager"):
+            backend.select({digest: candidate})
+            torch.testing.assert_close(compiled(X), expected)
+    (graph,) = backend.graphs
+    assert set(graph.variants) == {"fused", "cpp_wrapper", "eager"}
+    assert not graph.failures
 
 
-def a_plan(**choices: str) -> Plan:
-    """`a_plan(forward="fused", backward="cuda_graphs")` for the graph `abc`."""
-    chosen = tuple(Choice(GraphKey("abc", Direction(d)), candidate) for d, candidate in choices.items())
-    return Plan(chosen, "cpu", versions())
+def test_what_fails_later_costs_itself_alone() -> None:
+    model = Mlp().eval()
+    digest = digests_of(model, X)[0]
+    backend = SwitchBackend({}, a_watch())
+    with fresh_dynamo(), torch.no_grad():
+        compiled = torch.compile(model, backend=backend)
+        expected = compiled(X)
+        backend.extend({digest: (BROKEN,)})
+        torch.testing.assert_close(compiled(X), expected)
+    failure = backend.failure(digest, "broken")
+    assert failure is not None
+    assert failure.outcome is TrialOutcome.FAILED
 
 
-def test_an_unknown_graph_takes_the_default_and_is_listed() -> None:
-    backend = PlanBackend(a_plan(inference="cpp_wrapper"))
-    assert backend._candidates(GraphKey("other", Direction.INFERENCE)) == (FUSED, FUSED)
-    assert backend.unknown == ["other"]
-
-
-def test_a_backward_follows_its_forward_unless_the_plan_says_otherwise() -> None:
-    assert asked(a_plan(forward="cpp_wrapper"), "abc", Direction.FORWARD) == ("cpp_wrapper", "cpp_wrapper")
-    assert asked(a_plan(forward="fused", backward="cpp_wrapper"), "abc", Direction.FORWARD) == ("fused", "cpp_wrapper")
-
-
-def test_a_backward_cuda_graph_needs_a_forward_one() -> None:
-    assert asked(a_plan(forward="fused", backward="cuda_graphs"), "abc", Direction.FORWARD) == ("fused", "fused")
-    both = a_plan(forward="cuda_graphs", backward="cuda_graphs")
-    assert asked(both, "abc", Direction.FORWARD) == ("cuda_graphs", "cuda_graphs")
-
-
-def test_a_graph_that_turned_out_to_be_of_inference_is_found() -> None:
-    """Its inputs want gradients and its outputs have none: AOTAutograd made an inference program of it."""
-    assert asked(a_plan(inference="cpp_wrapper"), "abc", Direction.FORWARD)[0] == "cpp_wrapper"
+def test_a_graph_of_varying_sizes_is_not_compiled_later() -> None:
+    backend = SwitchBackend({}, a_watch())
+    with fresh_dynamo(), torch.no_grad():
+        torch.compile(Mlp().eval(), backend=backend, dynamic=True)(X)
+    assert backend.graphs
+    assert not backend.is_open

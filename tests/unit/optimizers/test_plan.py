@@ -1,12 +1,14 @@
-"""plan.json says what was chosen, outlives its process, and is refused once it was changed."""
+"""plan.json says what was chosen and measured, outlives its process, and is refused once it was changed."""
 
 from __future__ import annotations
 
+import hashlib
 import json
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -14,8 +16,8 @@ from hypothesis import strategies as st
 from analyzer.core.device import Versions
 from analyzer.core.errors import ExitCode, UnreadableFileError
 from analyzer.core.graphs import Direction
-from analyzer.core.plan import FUSED, Choice, Plan
-from optimizers.plan import RENEW, read_plan, write_plan
+from analyzer.core.plan import FUSED, Choice, Plan, PlanAccuracy, PlanFigures
+from optimizers.plan import PLAN_SCHEMA, RENEW, _checksum, read_plan, write_plan
 from tests.reports import a_key
 
 VERSIONS = Versions(graphbound="0.1.0", python="3.11.9", torch="2.13.0+cpu")
@@ -24,6 +26,10 @@ PLAN = Plan(
     device="AMD EPYC",
     versions=VERSIONS,
     note="10 → 5 ms",
+    mode="inference",
+    model="0123456789ab",
+    figures=PlanFigures(None, 10_000_000, 5_000_000, 2.0, 1.9, 2.1, PlanAccuracy("float64", 1e-7, 3e-7)),
+    caveats=("weights are baked in",),
 )
 
 
@@ -33,6 +39,17 @@ def path(tmp_path: Path) -> Path:
 
 
 keys = st.builds(a_key, st.integers(0, 2**48 - 1), st.sampled_from(Direction))
+floats = st.floats(allow_nan=False, allow_infinity=False)
+figures = st.builds(
+    PlanFigures,
+    eager_ns=st.none() | st.integers(0),
+    default_ns=st.integers(0),
+    plan_ns=st.integers(0),
+    ratio=floats,
+    low=floats,
+    high=floats,
+    accuracy=st.none() | st.builds(PlanAccuracy, st.text(), floats, floats),
+)
 plans = st.builds(
     Plan,
     choices=st.lists(st.builds(Choice, keys, st.text()), max_size=4).map(tuple),
@@ -40,6 +57,10 @@ plans = st.builds(
     versions=st.just(VERSIONS),
     is_compiled=st.booleans(),
     note=st.none() | st.text(),
+    mode=st.none() | st.text(),
+    model=st.none() | st.text(),
+    figures=st.none() | figures,
+    caveats=st.lists(st.text(), max_size=2).map(tuple),
 )
 
 
@@ -56,6 +77,7 @@ def test_the_same_plan_gives_the_same_file_that_a_person_can_read(path: Path) ->
     write_plan(PLAN, path)
     assert path.read_text() == text
     assert f'"key": "{a_key(1)}"' in text
+    assert "10 → 5 ms" in text
     assert len(text.splitlines()) > 10
 
 
@@ -79,23 +101,50 @@ def test_a_reformatted_plan_is_still_good(path: Path) -> None:
     [
         ({"device": "another"}, "was changed since it was written"),
         ({"choices": []}, "was changed since it was written"),
+        ({"caveats": []}, "was changed since it was written"),
+        ({"measured": None}, "was changed since it was written"),
+        ({"more": 1}, "was changed since it was written"),
         ({"checksum": ""}, "was changed since it was written"),
         ({"is_compiled": False}, "was changed since it was written"),
-        ({"schema": 99}, "plan of schema 99, this is 1"),
+        ({"schema": 1}, "was changed since it was written"),
+        ({"schema": 99}, "plan of schema 99, this is 2"),
+        ({"schema": True}, "is not a plan"),
         ({"choices": [{"key": "nonsense", "candidate": "fused"}]}, "is not a plan"),
         ({"choices": [{"key": "abc.sideways", "candidate": "fused"}]}, "is not a plan"),
-        ({"choices": 3}, "is not a plan"),
+        ({"choices": [{"key": "abc.inference"}]}, "is not a plan: it has no 'candidate'"),
+        ({"choices": 3}, "is not a plan: a int stands where a list is wanted"),
+        ({"note": 3}, "is not a plan"),
+        ({"is_compiled": 1}, "is not a plan"),
+        ({"measured": {"ratio": "2"}}, "is not a plan"),
     ],
 )
 def test_a_plan_that_was_changed_or_is_none_is_refused(path: Path, changes: dict[str, Any], says: str) -> None:
     with pytest.raises(UnreadableFileError, match=says) as caught:
         read_plan(rewritten(path, **changes))
     assert str(path) in caught.value.message
+    assert "\n" not in caught.value.message
     assert caught.value.hint == RENEW
     assert caught.value.exit_code is ExitCode.USAGE
 
 
-@pytest.mark.parametrize("content", [b"", b"{", b"[1]", b"\xff\xfe", b'"text"', b"{}"])
+def test_a_flipped_bit_is_refused_wherever_it_is(path: Path) -> None:
+    write_plan(PLAN, path)
+    whole = path.read_bytes()
+    for place in range(len(whole)):
+        for bit in range(8):
+            path.write_bytes(whole[:place] + bytes([whole[place] ^ 1 << bit]) + whole[place + 1 :])
+            try:
+                read = read_plan(path)
+            except UnreadableFileError:
+                continue
+            # One blank for another between two values, or the e of an exponent for E: nothing that is said has changed.
+            assert read == PLAN
+            assert whole[place : place + 1] in (b" ", b"\n", b"e")
+
+
+@pytest.mark.parametrize(
+    "content", [b"", b"{", b"[1]", b"\xff\xfe", b'"text"', b"{}", b"[" * 100_000, b'{"schema": NaN}']
+)
 def test_a_damaged_file_is_refused(path: Path, content: bytes) -> None:
     path.write_bytes(content)
     with pytest.raises(UnreadableFileError, match="is not a plan"):
@@ -118,6 +167,42 @@ def test_a_missing_file_and_a_folder_are_named(path: Path, tmp_path: Path) -> No
 
 
 def test_a_later_schema_is_told_from_damage(path: Path) -> None:
-    write_plan(replace(PLAN, schema=2), path)
-    with pytest.raises(UnreadableFileError, match="schema 2"):
+    write_plan(PLAN, path)
+    path.write_text(path.read_text().replace(f'"schema": {PLAN_SCHEMA}', f'"schema": {PLAN_SCHEMA + 1}'))
+    with pytest.raises(UnreadableFileError, match="schema 3, this is 2"):
         read_plan(path)
+
+
+# -- the first schema -------------------------------------------------------------------------------------------------
+
+
+def test_plans_of_the_first_schema_are_still_read(root: Path) -> None:
+    plan = read_plan(root / "tests" / "golden" / "mixed_graphs_h200" / "plan.json")
+    assert plan.device == "NVIDIA H200"
+    assert plan.choices
+    assert (plan.model, plan.figures, plan.caveats) == (None, None, ())
+
+
+def test_a_changed_plan_of_the_first_schema_is_refused(root: Path, path: Path) -> None:
+    text = (root / "tests" / "golden" / "mixed_graphs_h200" / "plan.json").read_text()
+    path.write_text(text.replace("NVIDIA H200", "NVIDIA H100"))
+    with pytest.raises(UnreadableFileError, match="was changed since it was written"):
+        read_plan(path)
+
+
+@given(
+    content=st.dictionaries(
+        st.text(), st.none() | st.text() | st.booleans() | st.integers(0, 2**63) | st.lists(st.text())
+    )
+)
+def test_its_checksum_is_still_what_msgspec_made_of_it(content: dict[str, Any]) -> None:
+    content.pop("checksum", None)
+    made = hashlib.sha256(msgspec.json.encode(content | {"checksum": ""})).hexdigest()
+    assert _checksum(content | {"checksum": made}, 1) == made
+
+
+def test_a_plan_that_is_renewed_is_written_in_the_second(root: Path, path: Path) -> None:
+    old = read_plan(root / "tests" / "golden" / "mixed_graphs_h200" / "plan.json")
+    write_plan(replace(old, mode="inference"), path)
+    assert json.loads(path.read_text())["schema"] == PLAN_SCHEMA
+    assert read_plan(path) == replace(old, mode="inference")

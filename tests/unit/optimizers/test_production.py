@@ -16,10 +16,11 @@ import torch
 from analyzer.core.errors import ExitCode, UsageError
 from analyzer.core.graphs import Direction, GraphKey
 from analyzer.core.plan import Choice, Plan
-from collectors.device_cpu import cpu_name
+from collectors.cpu_name import cpu_name
 from collectors.graph_key import graph_digest
+from collectors.model_digest import model_digest
 from collectors.versions import versions
-from optimizers import backend as backend_module
+from optimizers import plan_backend
 from optimizers.plan import write_plan
 from optimizers.production import optimize
 from tests.workloads import Mlp, captured, fresh_dynamo
@@ -45,7 +46,7 @@ def carried_out(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, str]]:
         asked.append((forward.id, backward.id))
         return gm.forward  # type: ignore[no-any-return]
 
-    monkeypatch.setattr(backend_module, "compile_candidate", compile_candidate)
+    monkeypatch.setattr(plan_backend, "compile_candidate", compile_candidate)
     return asked
 
 
@@ -92,6 +93,26 @@ def test_the_users_model_is_left_untouched(carried_out: list[tuple[str, str]]) -
     assert all(torch.equal(value, before[name]) for name, value in model.state_dict().items())
 
 
+def test_the_plan_of_a_model_with_other_parameters_is_refused_unless_asked_for(
+    carried_out: list[tuple[str, str]],
+) -> None:
+    plan = a_plan("fused", "fused", model=model_digest(Mlp(16)))
+    with pytest.raises(UsageError, match="made for another model") as caught:
+        optimize(Mlp(talks=True), plan)
+    assert "\n" not in caught.value.message
+    assert "strict=False" in str(caught.value.hint)
+    assert callable(optimize(Mlp(talks=True), plan, strict=False))
+    own = replace(plan, model=model_digest(Mlp(talks=True)))
+    with fresh_dynamo(), torch.no_grad():
+        optimize(Mlp(talks=True), own)(X)
+    assert len(carried_out) == 2
+
+
+def test_a_function_and_a_plan_that_names_no_model_are_not_held_against_each_other() -> None:
+    assert callable(optimize(torch.relu, a_plan("fused", model=model_digest(Mlp()))))
+    assert callable(optimize(Mlp(16), a_plan("fused")))
+
+
 @pytest.mark.parametrize(
     ("changes", "says"),
     [
@@ -123,13 +144,13 @@ def test_an_unknown_candidate_is_refused_either_way(strict: bool) -> None:
 _IN_THE_NEXT_PROCESS = """
 import sys
 import torch, analyzer
-from optimizers import backend
+from optimizers import plan_backend
 from tests.workloads import Mlp
 asked = []
 def compile_candidate(gm, inputs, forward, backward, watch):
     asked.append(forward.id)
     return gm.forward
-backend.compile_candidate = compile_candidate
+plan_backend.compile_candidate = compile_candidate
 with torch.no_grad():
     analyzer.optimize(Mlp(talks=True), plan=sys.argv[1])(torch.randn(4, 8))
 print(*asked)
@@ -150,3 +171,28 @@ def test_a_plan_works_in_the_next_process(root: Path, tmp_path: Path) -> None:
     )
     assert done.returncode == 0, done.stderr
     assert done.stdout.split() == ["cpp_wrapper", "eager"]
+
+
+_IMPORTED = """
+import sys
+import torch, torch._dynamo, torch._inductor.compile_fx
+import torch._inductor.codegen.cpp, torch._inductor.codegen.triton
+before = set(sys.modules)
+import analyzer
+analyzer.optimize
+from optimizers.plan import read_plan
+print(*sorted({name.partition(".")[0] for name in set(sys.modules) - before} - set(sys.stdlib_module_names)))
+print(*sorted(name for name in sys.modules if name.startswith(("analyzer.", "collectors."))))
+"""
+
+
+def test_production_imports_torch_what_compiles_a_graph_and_no_package_beside(root: Path) -> None:
+    done = subprocess.run(
+        [sys.executable, "-W", "ignore", "-c", _IMPORTED], cwd=root, capture_output=True, text=True, check=True
+    )
+    packages, modules = (line.split() for line in done.stdout.splitlines())
+    assert packages == ["analyzer", "collectors", "optimizers"]
+    core = [f"analyzer.core.{name}" for name in ("device", "errors", "graphs", "plan")]
+    compiling = [f"collectors.{name}" for name in ("cpu_name", "graph_key", "model_digest", "torch_compat")]
+    outside = [name for name in modules if not name.startswith("collectors.torch_compat.")]
+    assert set(outside) <= {"analyzer.core", *core, *compiling, "collectors.torch_compile"}

@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import pytest
 
 from analyzer.core.trace import EventKind
 from analyzer.derive.attribution import attribute
-from collectors.readers.kineto import read_trace
-
-TRACES = Path(__file__).parents[4] / "shared" / "traces"
+from tests.public_traces import public_trace
 
 KERNELS = {
     "h100_qwen_train.json.gz": 1465,
@@ -45,17 +41,11 @@ KERNELS = {
 
 @pytest.mark.parametrize("name", KERNELS)
 def test_a_public_trace_reads_with_all_its_kernels_each_attributed_once(name: str) -> None:
-    path = TRACES / name
-    if not path.exists():
-        pytest.skip("the collection of public traces is not here")
-    trace = read_trace(path)
+    trace = public_trace(name)
     assert trace.rows(EventKind.KERNEL).size == KERNELS[name]
     found = attribute(trace).attributed
     assert found.linked_ns + found.gap_ns + found.unlinked_ns == found.kernel_ns
 
 
 def test_kernels_whose_launch_is_missing_are_counted() -> None:
-    path = TRACES / "h100_qwen_train.json.gz"
-    if not path.exists():
-        pytest.skip("the collection of public traces is not here")
-    assert attribute(read_trace(path)).attributed.unlinked_kernels == 509
+    assert attribute(public_trace("h100_qwen_train.json.gz")).attributed.unlinked_kernels == 509

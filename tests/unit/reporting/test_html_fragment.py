@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from html import escape
 from html.parser import HTMLParser
 
 from analyzer.reporting.html_fragment import render
@@ -50,7 +51,12 @@ def test_it_shows_the_verdicts_and_the_next_command() -> None:
     html = render(a_report(), Page())
     assert "CPU 92 %" in html
     assert "31.0 → 10.9 ms" in html
-    assert "<code>analyze dashboard runs/gptlite-20260101-120000</code>" in html
+    assert ">analyze dashboard runs/gptlite-20260101-120000</code>" in html
+
+
+def test_a_command_keeps_its_spaces_and_is_never_cut() -> None:
+    command = "analyze dashboard 'my  runs/" + "x" * 500 + "'"
+    assert f">{escape(command)}</code>" in render(a_report(next_command=command), Page())
 
 
 def test_what_makes_a_report_doubtful_is_shown() -> None:

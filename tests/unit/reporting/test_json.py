@@ -21,6 +21,7 @@ from analyzer.core.budget import Budget, BudgetPart, HostKind, HostPart, Part
 from analyzer.core.errors import UnreadableFileError
 from analyzer.core.finding import Finding
 from analyzer.core.graphs import Capture, CudaGraphSkip, Direction, Graph, GraphKey
+from analyzer.core.ranks import Temporal
 from analyzer.core.report import CandidateReport, GapReport, GraphReport, PlanTrial, Report
 from analyzer.core.samples import Samples
 from analyzer.core.trial import Accuracy, Comparison
@@ -203,6 +204,7 @@ _SPECIAL: dict[object, st.SearchStrategy[Any]] = {
     type(None): st.none(),
     Budget: st.tuples(_PARTS, st.none() | st.sampled_from(HostKind)).map(lambda drawn: _budget(*drawn)),
     Samples: st.lists(_TIMES, min_size=1, max_size=3).map(lambda ns: Samples(tuple(ns))),
+    Temporal: st.lists(st.integers(0, 10**12), min_size=4, max_size=4).map(lambda parts: Temporal(sum(parts), *parts)),
     GraphKey: st.builds(GraphKey, st.from_regex("[0-9a-f]{12}", fullmatch=True), st.sampled_from(Direction)),
 }
 

@@ -11,13 +11,15 @@ from rich.cells import cell_len
 
 from analyzer.core.finding import RuleFailure
 from analyzer.core.graphs import GapKey
+from analyzer.core.quantities import error_size, milliseconds
 from analyzer.core.report import DEFAULT_PLAN
 from analyzer.core.samples import Interval
+from analyzer.core.shell import ascii_command, shell_command
 from analyzer.core.trial import Change, TrialOutcome
 from analyzer.core.verdict import Bound
+from analyzer.reporting.fitted_table import shortened
 from analyzer.reporting.renderer import Page
 from analyzer.reporting.terminal import render
-from analyzer.reporting.terminal_tables import shortened
 from tests.reports import (
     MS,
     a_budget,
@@ -48,6 +50,18 @@ def _line(text: str, start: str) -> str:
 def test_the_last_line_is_the_next_command_whole() -> None:
     command = "analyze dashboard " + "runs/" + "long-" * 30 + "name"
     assert _page(next_command=command).splitlines()[-1] == command
+
+
+def test_a_command_keeps_every_space_of_a_name_and_every_letter_on_an_ascii_terminal() -> None:
+    command = shell_command("analyze", "dashboard", "my  runs/модель")
+    assert _page(next_command=command).splitlines()[-1] == "analyze dashboard 'my  runs/модель'"
+    last = render(a_report(next_command=command), Page(is_ascii=True)).splitlines()[-1]
+    assert last == ascii_command(command)
+    assert "?" not in last
+
+
+def test_a_command_from_a_hostile_report_steers_no_terminal() -> None:
+    assert "\x1b" not in _page(next_command="analyze \x1b[2J\nrm")
 
 
 def test_the_headline_stands_at_the_top() -> None:
@@ -180,7 +194,7 @@ def test_one_reason_for_many_graphs_is_one_line() -> None:
 def test_prediction_and_measurement_stand_side_by_side() -> None:
     pair = a_candidate("cuda_graphs", predicted_ns=10_800_000, measured_ns=12_000_000)
     text = _page(graphs=(a_graph(candidates=(pair,)),))
-    assert "gptlite.py:41               cuda_graphs           10.8      12.0     -10 %" in text
+    assert "gptlite.py:41 cuda_graphs 10.8 12.0 -10 %" in " ".join(text.split())
 
 
 def test_the_ways_to_run_the_model_are_compared_with_the_default() -> None:
@@ -193,6 +207,52 @@ def test_the_ways_to_run_the_model_are_compared_with_the_default() -> None:
 def test_a_wrong_plan_is_marked_in_the_table() -> None:
     trial = a_plan_trial("reduce-overhead", 11.0, accuracy=an_accuracy(is_right=False))
     assert "WRONG" in _line(_page(plans=(trial,)), "reduce-overhead")
+
+
+@pytest.mark.parametrize("outcome", list(TrialOutcome))
+def test_no_outcome_of_the_whole_model_is_cut(outcome: TrialOutcome) -> None:
+    trial = a_plan_trial("x" * 60, None, outcome=outcome)
+    assert outcome.value in _line(_page(plans=(trial,)), "x")
+
+
+@pytest.mark.parametrize("error", [1.7e1, 1e-300, 2.1e-2, float("inf"), float("nan")])
+def test_no_error_and_no_memory_of_the_whole_model_is_cut(error: float) -> None:
+    wrong = an_accuracy(error=error, is_right=False)
+    trial = a_plan_trial("y" * 60, 123_456.0, accuracy=wrong, peak_bytes=999 * 2**30)
+    row = _line(_page(plans=(trial,)), "y")
+    assert f"WRONG {error_size(error)}" in row
+    assert row.endswith("999 GiB")
+    assert cell_len(row) <= 80
+
+
+@pytest.mark.parametrize("ms", [0.004, 9.99, 1_234.0, 98_765.0])
+def test_no_time_and_no_verdict_of_a_graph_is_cut(ms: float) -> None:
+    graphs = (
+        a_graph(before_ns=round(ms * MS), after_ns=round(ms * MS), chosen="frozen+cuda_graphs"),
+        a_graph("m.py:2", 2, verdict=a_verdict(Bound.UNDECIDED)),
+    )
+    text = _page(graphs=graphs, eager_gaps=())
+    shown = milliseconds(round(ms * MS))
+    assert f"frozen+cuda_graphs {shown} → {shown}" in " ".join(text.split())
+    assert "…y:41" in text or "gptlite.py:41" in text
+    assert max(cell_len(line) for line in text.splitlines()) <= 80
+
+
+def test_a_candidate_of_any_length_leaves_the_times_whole() -> None:
+    long = "coordinate_descent+cuda_graphs|max_autotune+cpp_wrapper_cuda_graph"
+    pair = a_candidate(long, predicted_ns=10_800_000, measured_ns=12_000_000)
+    text = _page(graphs=(a_graph(chosen=long, candidates=(pair,)),), eager_gaps=())
+    assert "31.0 → 10.9" in _line(text, "gptlite.py:41")
+    assert " 10.8 12.0 -10 %" in " ".join(text.split())
+    assert max(cell_len(line) for line in text.splitlines()) <= 80
+
+
+def test_graphs_that_no_step_calls_have_no_row_and_are_no_others_twin() -> None:
+    gone = a_graph(number=2, is_in_step=False, budget=None, before_ns=None, after_ns=None)
+    text = _page(graphs=(a_graph(), gone), eager_gaps=())
+    assert text.count("gptlite.py:41 ") >= 1
+    assert "[1/0]" not in text
+    assert "[0/0]" not in text
 
 
 def test_kernel_time_that_belongs_to_nobody_is_counted() -> None:

@@ -85,3 +85,9 @@ def test_float32_weights_under_autocast_are_told_to_leave_it_out() -> None:
 def test_in_real_logs_the_type_of_the_product_counts(dtype: torch.dtype, number: int) -> None:
     log = logged(nn.Linear(8, 8).to(dtype), torch.randn(4, 8).to(dtype))
     assert len(on_cpu(ops=log)) == number
+
+
+def test_a_run_that_ended_before_the_device_was_measured_sends_nobody_to_the_doctor() -> None:
+    with pytest.raises(MissingData, match="the run ended before") as raised:
+        on_cpu(device=None, environment=None)
+    assert "doctor" not in str(raised.value)

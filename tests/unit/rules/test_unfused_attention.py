@@ -12,6 +12,7 @@ from torch import nn
 from torch.nn.attention import SDPBackend, sdpa_kernel
 
 from analyzer.core.finding import Finding
+from analyzer.rules.remedies import tried_by
 from analyzer.rules.unfused_attention import judge
 from tests.op_logs import a_tensor, an_op, an_op_log, logged
 from tests.reports import at
@@ -56,7 +57,9 @@ def remedy(step: Callable[[torch.Tensor], torch.Tensor], scale: float | None = 0
         return torch.softmax(step(scores if scale is None else scores * scale), -1) @ v
 
     (finding,) = found(attention)
-    return finding.remedy.removeprefix("torch.nn.functional.scaled_dot_product_attention")
+    said = finding.remedy.removesuffix(f"; {tried_by('fused_attention')}")
+    assert said != finding.remedy
+    return said.removeprefix("torch.nn.functional.scaled_dot_product_attention")
 
 
 def test_the_remedy_masks_only_what_was_masked() -> None:

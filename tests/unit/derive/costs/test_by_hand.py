@@ -8,6 +8,7 @@ from analyzer.core.trace import OpDetail
 from analyzer.derive.costs.cost import Cost
 from analyzer.derive.costs.inductor import is_user_kernel
 from analyzer.derive.costs.lists import item_bytes_of_kernel
+from analyzer.derive.costs.matmul import UNEVEN, WAVE_SIDE
 from analyzer.derive.costs.table import cost_of
 
 F, H, I64 = "float", "c10::Half", "long int"
@@ -212,6 +213,7 @@ def test_the_type_of_a_list_is_read_from_the_kernel() -> None:
     assert item_bytes_of_kernel(CAT) == 2
     assert item_bytes_of_kernel(FOREACH) == 2
     assert item_bytes_of_kernel("multi_tensor_apply_kernel<UnaryOpFunctor<double, 1, 1, 0>>") == 8
+    assert item_bytes_of_kernel("CatArrayBatchedCopy<float, unsigned int, 3, 128, 1>(float*, x)") == 4
     assert item_bytes_of_kernel("ampere_sgemm") is None
 
 
@@ -228,3 +230,29 @@ def test_a_users_own_triton_kernel_moves_its_arguments_and_its_arithmetic_is_unk
     )
     assert not is_user_kernel("triton_tem_fused_mm_0", detail)
     assert cost_of("triton_tem_fused_mm_0", detail) is None
+
+
+@pytest.mark.parametrize(
+    ("name", "inputs", "moved"),
+    [
+        ("aten::clamp", (tensor(100), scalar(0), scalar(6), tensor(100)), 2 * 400),
+        ("aten::clamp", (tensor(100), tensor(100), NONE), 3 * 400),
+        ("aten::abs", (tensor(100), tensor(100)), 2 * 400),
+        ("aten::pow", (tensor(100), scalar(3), tensor(100)), 2 * 400),
+        ("aten::add", (tensor(100), tensor(100), scalar(1), tensor(100)), 3 * 400),
+        ("aten::gt", (tensor(100), scalar(3), tensor(100, of="bool")), 400 + 100),
+    ],
+)
+def test_an_output_that_is_given_is_written_and_not_read(name: str, inputs: tuple[Input, ...], moved: int) -> None:
+    assert cost(name, *inputs).bytes == moved
+
+
+def test_a_strip_of_tiles_reads_its_rows_again_in_each_wave() -> None:
+    """2048 rows and 4096 deep in bf16: a wave computes 2080² outputs, 2112 columns of them, and there are 5.2 waves."""
+    half = "c10::BFloat16"
+    found = cost("aten::mm", tensor(2048, 4096, of=half), tensor(4096, 11008, of=half))
+    waves = 2048 * 11008 / WAVE_SIDE**2
+    a, b = 2048 * 4096 * 2, 4096 * 11008 * 2
+    assert found.rereads == pytest.approx(UNEVEN * (waves * a + b) - a - b, rel=1e-3)
+    assert cost("aten::mm", tensor(11008, 4096, of=half), tensor(4096, 2048, of=half)).rereads == found.rereads
+    assert cost("aten::mm", tensor(1024, 4096, of=half), tensor(4096, 4096, of=half)).rereads == 0

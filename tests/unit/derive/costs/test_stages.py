@@ -8,7 +8,8 @@ from analyzer.core.trace import OpDetail
 from analyzer.derive.attribution import attribute
 from analyzer.derive.costs.aten_kernels import is_strided, template_slots
 from analyzer.derive.costs.cost import Cost
-from analyzer.derive.costs.stages import PAIR_BYTES, Stage, stage_of
+from analyzer.derive.costs.fused_attention import PAIR_BYTES
+from analyzer.derive.costs.stages import Stage, stage_of
 from analyzer.derive.costs.table import cost_of
 from analyzer.derive.kernel_costs import kernel_costs
 from tests.traces import Recording
@@ -126,6 +127,9 @@ def test_what_adds_up_the_parts_of_a_product_takes_nothing_from_the_product() ->
         ("void at::native::elementwise_kernel<128, 2, at::native::gpu_kernel_impl_nocast<x>>(int)", 52, True),
         ("void at::native::vectorized_elementwise_kernel<4, at::native::CUDAFunctor_add<float>>(int)", 0, False),
         ("void at::native::unrolled_elementwise_kernel<x, at::native::memory::LoadWithCast<1>>(int)", 45, False),
+        ("void at::native::unrolled_elementwise_kernel<x, at::native::memory::LoadWithCast<2>>(int)", 67, False),
+        ("void at::native::reduce_kernel<512, 1, at::native::ReduceOp<c10::BFloat16, x>>(x)", 10, False),
+        ("void at::native::reduce_kernel<512, 1, at::native::ReduceOp<float, x>>(x)", 0, False),
         ("void at::native::unrolled_elementwise_kernel<x, at::native::memory::LoadWithoutCast>(int)", 0, False),
         ("void at::native::_scatter_gather_elementwise_kernel<128, 8, x>(int)", 0, False),
         ("triton_poi_fused_add_0", 0, False),

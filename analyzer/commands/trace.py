@@ -1,0 +1,71 @@
+"""`analyze PATH` of a recorded trace, a folder, archive or glob of ranks: the report, without the model and torch."""
+
+from __future__ import annotations
+
+import argparse
+import re
+import sys
+from pathlib import Path
+from typing import Final
+
+from analyzer.commands.argument_types import positive
+from analyzer.commands.command import Command, add_formats
+from analyzer.commands.output import print_report
+from analyzer.core.errors import ExitCode
+
+_ENDINGS: Final = re.compile(
+    r".*\.(?:json(?:\.gz|\.gzip|\.zst|\.zstd)?|tar(?:\.gz|\.bz2|\.xz|\.zst)?|tgz|tzst|zip)", re.IGNORECASE | re.DOTALL
+)
+_URL: Final = re.compile(r"[a-z][a-z0-9+.-]+://.*", re.IGNORECASE | re.DOTALL)
+
+
+def is_trace(target: str) -> bool:
+    """Whether a target means recorded traces by its name, or by being a folder that is no run folder and no model."""
+    if target.endswith(".py"):
+        return False
+    if _URL.fullmatch(target) or _ENDINGS.fullmatch(target):
+        return True
+    folder = Path(target)
+    return folder.is_dir() and not (folder / "report.json").is_file()
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("target", metavar="PATH", help="a trace; a folder, archive, glob or URL of the traces of ranks")
+    parser.add_argument("--out", metavar="DIR", help="also write report.json there")
+    parser.add_argument("-q", "--quiet", action="store_true", help="no progress on stderr")
+    add_formats(parser)
+    add_reading(parser)
+
+
+def add_reading(parser: argparse._ActionsContainer) -> None:
+    """The flags that only recorded traces take."""
+    parser.add_argument("--workers", type=positive, default=1, metavar="N", help="processes that read ranks")
+    parser.add_argument("--no-cache", dest="cache", action="store_false", help="keep nothing for the next look")
+    parser.add_argument("--cluster", metavar="ADDRESS", help="a Dask scheduler whose workers read the ranks")
+
+
+def run(arguments: argparse.Namespace) -> ExitCode:
+    # numpy and msgspec: `analyze --help` does without.
+    from analyzer.rank_analysis import TraceSettings, analyze_path
+    from analyzer.reporting.json import REPORT_FILE, write_report
+    from analyzer.trace_cache import reading_settings
+
+    def heard(text: str) -> None:
+        if not arguments.quiet and sys.stderr is not None:
+            print(text, file=sys.stderr)
+
+    # The workers of a cluster have homes of their own, which are not this command's to fill.
+    keeps = arguments.cache and arguments.cluster is None
+    settings = TraceSettings(arguments.workers, arguments.cluster, reading_settings(keeps=keeps))
+    report = analyze_path(arguments.target, settings, heard)
+    if arguments.out is not None:
+        folder = Path(arguments.out)
+        folder.mkdir(parents=True, exist_ok=True)
+        write_report(report, folder / REPORT_FILE)
+    print_report(report, arguments.format)
+    return ExitCode.OK
+
+
+COMMAND: Final = Command(
+    name="trace", summary="what bounds a recorded trace, or the ranks of a folder", add_arguments=add_arguments, run=run
+)

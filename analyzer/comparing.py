@@ -1,0 +1,77 @@
+"""Two recorded traces, or the traces of two run folders, laid beside each other."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Final
+
+from analyzer.core.compared import Compared, ComparedSide
+from analyzer.core.errors import UnreadableFileError, UsageError
+from analyzer.derive.matching import Side, match, side
+from analyzer.trace_analysis import Analyzed, analyze_trace
+from collectors.readers.kineto import read_trace
+from collectors.readers.settings import ReadSettings
+
+BEFORE: Final = "before.trace.json.gz"
+AFTER: Final = "after.trace.json.gz"
+"""The names of `run_folder.RunFolder`, which brings what reading a trace does without."""
+
+
+def compare_paths(before: str, after: str | None, reading: ReadSettings) -> Compared:
+    """What got faster, slower, appeared and vanished. `after` None: `before` is a run folder, whose plan is compared
+    with its default. Of a run folder the trace of its plan is taken, where there is one.
+
+    Raises UsageError for one trace alone, UnreadableFileError where a trace cannot be read or shows no device's work.
+    """
+    if after is None:
+        folder = Path(before)
+        if not (folder / AFTER).is_file():
+            raise UsageError(
+                f"{before} is no run folder with a plan's trace", hint="give two traces: analyze compare A.json B.json"
+            )
+        return compare_analyzed(_read(str(folder / BEFORE), reading), _read(str(folder / AFTER), reading))
+    return compare_analyzed(_read(_trace_of(before), reading), _read(_trace_of(after), reading))
+
+
+def compare_analyzed(before: Analyzed, after: Analyzed) -> Compared:
+    """The two, an average step of each where steps are marked in both; else whole windows, which is said."""
+    has_steps = all(len(one.summary.steps_ns) for one in (before, after))
+    left, right = _side(before, has_steps), _side(after, has_steps)
+    notes = () if has_steps else ("not both have marked steps: whole windows are compared, however much each did",)
+    devices = {one.report.device.name for one in (before, after)}
+    if len(devices) > 1:
+        notes = (*notes, "recorded on different devices: kernels are matched by operator, then by family")
+    return Compared(_told(before, left, has_steps), _told(after, right, has_steps), match(left, right), notes)
+
+
+def _trace_of(path: str) -> str:
+    folder = Path(path)
+    for name in (AFTER, BEFORE):
+        if (folder / name).is_file():
+            return str(folder / name)
+    return path
+
+
+def _read(path: str, reading: ReadSettings) -> Analyzed:
+    return analyze_trace(read_trace(path, reading), path)
+
+
+def _side(one: Analyzed, has_steps: bool) -> Side:
+    if one.budget is None:
+        raise UnreadableFileError(
+            f"{one.report.workload.source}: shows no work of any device, so that there is nothing to compare",
+            hint=one.report.headline,
+        )
+    return side(one.attribution, one.budget, len(one.summary.steps_ns) if has_steps else 0)
+
+
+def _told(one: Analyzed, own: Side, has_steps: bool) -> ComparedSide:
+    return ComparedSide(
+        source=one.report.workload.source,
+        device=one.report.device.name,
+        whole_ns=own.whole_ns,
+        idle_ns=own.idle_ns,
+        steps=len(one.summary.steps_ns) if has_steps else None,
+        bound=one.report.headline,
+        honesty=one.report.honesty,
+    )

@@ -1,0 +1,31 @@
+"""The different values of long columns."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from analyzer.core.trace import IntColumn
+
+
+def distinct(values: IntColumn) -> IntColumn:
+    """The values that occur, in order. `np.unique` hashes them since numpy 2.3, which takes ten to eighty times as long
+    (700,000 starts: 2 s against 28 ms; as many rows of six threads: 25 against 3 ms).
+    """
+    if not values.size:
+        return values
+    ordered = np.sort(values)
+    found: IntColumn = ordered[np.concatenate(([True], ordered[1:] != ordered[:-1]))]
+    return found
+
+
+def numbered(*columns: IntColumn) -> tuple[IntColumn, IntColumn]:
+    """Rows that are equal in all of these columns of one length get one number: the place of the first row of each
+    number, and the number of each row.
+    """
+    number = np.zeros(columns[0].size, dtype=np.int64)
+    first = number
+    for column in columns:
+        _, low = np.unique(column, return_inverse=True)
+        # Both are below the number of rows, so that their product fits.
+        _, first, number = np.unique(number * (low.max(initial=0) + 1) + low, return_index=True, return_inverse=True)
+    return first.astype(np.int64), number.astype(np.int64)

@@ -1,0 +1,138 @@
+"""Why the device was idle in each stretch of a recorded window. The rows are the profiled run's own: nothing is scaled.
+
+The same three reasons as in `host_time`, but found from the device's side: a stretch belongs to the row that ended it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+
+from analyzer.core.budget import HostKind
+from analyzer.core.distinct import distinct
+from analyzer.core.intervals import Intervals, union
+from analyzer.core.trace import BoolColumn, EventKind, IntColumn, Trace
+from analyzer.derive.attribution import Work
+from analyzer.derive.host_rows import KINDS, LONGEST_BYTECODE_NS, OWN_COST, UNSEEN, WAITS, host_codes
+from analyzer.derive.nesting import NOBODY, innermost
+from analyzer.derive.steps import Steps
+from analyzer.derive.window import Window, launched_before, worked
+
+QUEUED: Final = WAITS + 1
+"""The next row had been launched before the device fell idle, or is not the first of its launch."""
+REFILL: Final = WAITS + 2
+"""After a wait for a busy device: without the wait the host would have launched that much earlier."""
+PROFILER: Final = WAITS + 3
+"""The profiler's own rows (a buffer is flushed)."""
+UNTOLD: Final = WAITS + 4
+"""No launch row tells when the next row was launched, or the time was not recorded, or what was recorded cannot be
+(LONGEST_QUEUED_NS, LONGEST_LAUNCH_NS)."""
+CODES: Final = WAITS + 5
+
+LONGEST_QUEUED_NS: Final = 50_000
+"""Between rows that were launched in time. Longer ones are no gap of the device's: something ran there that was not
+recorded, or was waited for. A choice between what was seen, and on the same files, so that it is no measurement of
+others: in 14 whole public traces of A100s to B300s and MI210s to MI300s all but two of 37,000 such gaps are below
+24 µs; one trace of an A100 whose graph replays were recorded in part has 261 above it, up to 65 ms."""
+
+LONGEST_LAUNCH_NS: Final = 1_000_000
+"""Of a launch call while the device is idle. Calls take some µs; the first use of a kernel loads its code (463 ms in a
+public trace of an MI300X). That is no cost of a step."""
+
+_PYTHON: Final = KINDS.index(HostKind.PYTHON)
+_BYTECODE: Final = KINDS.index(HostKind.BYTECODE)
+_LAUNCH: Final = KINDS.index(HostKind.LAUNCH)
+
+
+@dataclass(frozen=True, slots=True)
+class IdleReasons:
+    """`ns[j, code]` of idle stretch `j`; a line adds up to the stretch. `codes` below WAITS index `KINDS`."""
+
+    ns: IntColumn
+
+
+def idle_reasons(trace: Trace, work: Work, found: Window, steps: Steps) -> IdleReasons:
+    """The reasons of every idle stretch of the window."""
+    ns = np.zeros((found.idle_before.size, CODES), dtype=np.int64)
+    length = found.idle_end_ns - found.idle_start_ns
+    queued = _is_queued(trace, work, found)
+    is_short = length <= LONGEST_QUEUED_NS
+    ns[queued & is_short, QUEUED] = length[queued & is_short]
+    ns[queued & ~is_short, UNTOLD] = length[queued & ~is_short]
+    known = work.has_launch[found.idle_before]
+    untold = ~queued & ~known
+    ns[untold, UNTOLD] = length[untold]
+    late = np.flatnonzero(~queued & known)
+    _spend(trace, work, found, steps, late, ns)
+    return IdleReasons(ns)
+
+
+def _is_queued(trace: Trace, work: Work, found: Window) -> BoolColumn:
+    before = found.idle_before
+    launch = work.launch[before]
+    first = np.zeros(len(work), dtype=np.bool_)
+    # Rows of one launch come in order of start: the first of each is the one that its call was late for.
+    order = np.lexsort((trace.start_ns[work.row], work.launch))
+    first[order[np.unique(work.launch[order], return_index=True)[1]]] = True
+    in_time = work.has_launch[before] & (~first[before] | (trace.end_ns[launch] <= found.idle_start_ns))
+    is_queued: BoolColumn = in_time | launched_before(trace, work)[before]
+    return is_queued
+
+
+def _spend(trace: Trace, work: Work, found: Window, steps: Steps, late: IntColumn, ns: IntColumn) -> None:
+    """Fills in the late stretches: cut at every edge of the host's rows, each piece goes to the innermost."""
+    if not late.size:
+        return
+    codes = host_codes(trace)
+    threads = distinct(trace.thread[work.launch[work.has_launch]])
+    rows = np.flatnonzero((codes != UNSEEN) & np.isin(trace.thread, threads)).astype(np.int64)
+    if not rows.size:
+        ns[late, UNTOLD] = found.idle_end_ns[late] - found.idle_start_ns[late]
+        return
+    inner = innermost(trace, rows)
+    busy = union(trace.start_ns[work.row], trace.end_ns[work.row])
+    refill = _refill(trace, rows[codes[rows] == WAITS], busy)
+    profiler = _profiler(trace)
+    starts, ends = found.idle_start_ns[late], found.idle_end_ns[late]
+    points = distinct(
+        np.concatenate(
+            (starts, ends, inner.start_ns, refill.start_ns, refill.end_ns, profiler.start_ns, profiler.end_ns,
+             steps.start_ns, steps.end_ns)
+        )
+    )  # fmt: skip
+    at, length = points[:-1], np.diff(points)
+    stretch = np.searchsorted(starts, at, side="right") - 1
+    keep = (stretch >= 0) & (at < ends[np.maximum(stretch, 0)])
+    at, length, stretch = at[keep], length[keep], stretch[keep]
+    owner = inner.at(at)
+    code = np.where(owner == NOBODY, _PYTHON, codes[owner])
+    whole = np.append(np.diff(inner.start_ns), 0)[np.maximum(np.searchsorted(inner.start_ns, at, side="right") - 1, 0)]
+    code = np.where((code == _BYTECODE) & (whole > LONGEST_BYTECODE_NS), _PYTHON, code)
+    code = np.where((code != WAITS) & refill.contains(at), REFILL, code)
+    is_loading = (code == _LAUNCH) & (trace.duration_ns[np.maximum(owner, 0)] > LONGEST_LAUNCH_NS)
+    code = np.where(is_loading, UNTOLD, code)
+    code = np.where((owner == NOBODY) & _is_outside(at, steps), UNTOLD, code)
+    code = np.where(profiler.contains(at), PROFILER, code)
+    np.add.at(ns, (late[stretch], code), length)
+
+
+def _is_outside(points_ns: IntColumn, steps: Steps) -> BoolColumn:
+    """Outside of every marked step: what the host did there is no part of the program that was to be recorded."""
+    if not len(steps):
+        return np.zeros(points_ns.size, dtype=np.bool_)
+    number = np.searchsorted(steps.start_ns, points_ns, side="right") - 1
+    outside: BoolColumn = (number < 0) | (points_ns >= steps.end_ns[np.maximum(number, 0)])
+    return outside
+
+
+def _refill(trace: Trace, waits: IntColumn, busy: Intervals) -> Intervals:
+    start, end = trace.start_ns[waits], trace.end_ns[waits]
+    return union(end, end + worked(busy, end) - worked(busy, start))
+
+
+def _profiler(trace: Trace) -> Intervals:
+    ids = [number for number, name in enumerate(trace.names) if OWN_COST.fullmatch(name)]
+    rows = np.flatnonzero((trace.kind == EventKind.OTHER) & np.isin(trace.name_id, ids))
+    return union(trace.start_ns[rows], trace.end_ns[rows])

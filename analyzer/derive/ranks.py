@@ -1,0 +1,149 @@
+"""Compares the ranks of one run: who waited in collectives, who was late and for what, what was exposed."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable, Sequence
+from typing import Final
+
+import numpy as np
+
+from analyzer.core.quantities import duration
+from analyzer.core.ranks import (
+    ClockSource,
+    CollectiveUse,
+    LateFor,
+    LostRank,
+    RanksReport,
+    RankSummary,
+    RankWait,
+)
+from analyzer.derive.clock import Clocks, align
+
+LATE_SHARE: Final = 0.05
+"""Of the time compared: a rank that came later than this to its collectives is asked for its reason (as
+rank_straggler.STRAGGLING_SHARE)."""
+
+CLOCKS_APART_NS: Final = 1_000_000
+"""Machines of one cluster keep their clocks within a millisecond (NTP): more is worth saying."""
+
+
+def compare_ranks(summaries: Sequence[RankSummary], lost: Sequence[LostRank] = ()) -> RanksReport:
+    """What the ranks say together. With one rank, or without collectives, nothing is claimed of waits."""
+    ranks, doubles = _distinct(summaries)
+    clocks = align(ranks)
+    return RanksReport(
+        ranks=ranks,
+        lost=tuple(lost),
+        waits=_waits(ranks, clocks),
+        collectives=_summed(ranks),
+        clock=clocks.source,
+        offsets=clocks.offsets,
+        matched=len(clocks.matches),
+        unmatched=clocks.unmatched,
+        imbalance=_imbalance(ranks),
+        notes=(*doubles, *_notes(ranks, lost, clocks)),
+    )
+
+
+def _distinct(summaries: Sequence[RankSummary]) -> tuple[tuple[RankSummary, ...], tuple[str, ...]]:
+    """In order of rank. Files that name a rank twice (two runs in one folder) lose the later one, and it is said."""
+    found: dict[int, RankSummary] = {}
+    notes = []
+    for summary in sorted(summaries, key=lambda s: (s.rank, s.source)):
+        if summary.rank in found:
+            notes.append(f"{summary.source} says that it is rank {summary.rank}, as {found[summary.rank].source} does")
+        else:
+            found[summary.rank] = summary
+    return tuple(found.values()), tuple(notes)
+
+
+def _waits(ranks: Sequence[RankSummary], clocks: Clocks) -> tuple[RankWait, ...]:
+    """By what a rank's kernel took longer than the shortest of the same collective: that one waited for nobody.
+
+    No clock is needed for it. The first collective only marks where the time that is compared begins.
+    """
+    own: dict[int, list[tuple[int, int]]] = defaultdict(list)
+    for match in clocks.matches:
+        shortest = min(mark.end_ns - mark.start_ns for mark in match.marks)
+        for rank, mark in zip(match.ranks, match.marks, strict=True):
+            own[rank].append((mark.end_ns, mark.end_ns - mark.start_ns - shortest))
+    spans = {rank: sorted(ends) for rank, ends in own.items() if len(ends) > 1}
+    waited = {rank: sum(wait for _, wait in ends[1:]) for rank, ends in spans.items()}
+    found = []
+    for summary in ranks:
+        rank = summary.rank
+        others = [wait for other, wait in waited.items() if other != rank]
+        if rank not in waited or not others:
+            continue
+        span = spans[rank][-1][0] - spans[rank][0][0]
+        late = max(0, round(float(np.median(others))) - waited[rank])
+        rest = [other for other in ranks if other.rank != rank]
+        found.append(
+            RankWait(rank, span, waited[rank], late, _reason(summary, rest) if late > LATE_SHARE * span else None)
+        )
+    return tuple(found)
+
+
+def _reason(late: RankSummary, others: Sequence[RankSummary]) -> LateFor:
+    """What the late rank has most more of than the median of the others."""
+    measures: tuple[tuple[LateFor, Callable[[RankSummary], int]], ...] = (
+        (LateFor.KERNELS, lambda rank: rank.temporal.compute_ns if rank.temporal else 0),
+        (LateFor.HOST, lambda rank: rank.idle.host_late_ns if rank.idle else 0),
+        (LateFor.DATA, lambda rank: rank.data_ns),
+    )
+    more = {why: take(late) - float(np.median([take(other) for other in others])) for why, take in measures}
+    # A rank that waits for data has a host that launches later: the nearer cause is named.
+    if (
+        more[LateFor.DATA] > 0
+        and more[LateFor.DATA] >= more[LateFor.HOST] / 2
+        and more[LateFor.DATA] > more[LateFor.KERNELS]
+    ):
+        return LateFor.DATA
+    why = max((LateFor.KERNELS, LateFor.HOST), key=lambda w: more[w])
+    return why if more[why] > 0 else LateFor.UNKNOWN
+
+
+def _summed(ranks: Sequence[RankSummary]) -> tuple[CollectiveUse, ...]:
+    """Every collective over all ranks, the most exposed first."""
+    groups: dict[tuple[str, str | None], list[CollectiveUse]] = defaultdict(list)
+    for rank in ranks:
+        for use in rank.collectives:
+            groups[use.what, use.group].append(use)
+    summed = [
+        CollectiveUse(
+            what=what,
+            group=group,
+            count=sum(use.count for use in uses),
+            kernel_ns=sum(use.kernel_ns for use in uses),
+            exposed_ns=sum(use.exposed_ns for use in uses),
+            bytes=None if any(use.bytes is None for use in uses) else sum(use.bytes or 0 for use in uses),
+        )
+        for (what, group), uses in groups.items()
+    ]
+    return tuple(sorted(summed, key=lambda use: (-use.exposed_ns, use.what, use.group or "")))
+
+
+def _imbalance(ranks: Sequence[RankSummary]) -> float | None:
+    compute = [rank.temporal.compute_ns for rank in ranks if rank.temporal]
+    return max(compute) / float(np.mean(compute)) if len(compute) > 1 and any(compute) else None
+
+
+def _notes(ranks: Sequence[RankSummary], lost: Sequence[LostRank], clocks: Clocks) -> tuple[str, ...]:
+    notes = []
+    if lost:
+        notes.append(f"{len(lost)} of {len(ranks) + len(lost)} ranks were lost and are in no figure")
+    world = max((rank.world_size for rank in ranks if rank.world_size is not None), default=None)
+    if world is not None and world > len(ranks):
+        notes.append(f"{len(ranks)} of the {world} ranks of the run are here: waits for the others are not seen")
+    unknown = sum(1 for rank in ranks if not rank.is_rank_known)
+    if unknown:
+        notes.append(f"{unknown} files do not say which rank they are of, and were numbered in order")
+    if clocks.unmatched:
+        notes.append(f"{clocks.unmatched} collective kernels were not found in every rank and say nothing of waits")
+    apart = [offset.offset_ns for offset in clocks.offsets if offset.spread_ns is not None]
+    if clocks.source is ClockSource.COLLECTIVES and apart and max(apart) - min(apart) > CLOCKS_APART_NS:
+        notes.append(
+            f"the clocks of the ranks are {duration(max(apart) - min(apart))} apart, and were aligned by collectives"
+        )
+    return tuple(notes)

@@ -1,0 +1,303 @@
+"""Where the window of a recorded trace goes: by region and part, adding up to the window to the nanosecond.
+
+There is no clean pass: device times are as good as ever, idle times are those of a host that the profiler slowed.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass, replace
+from typing import Final
+
+import numpy as np
+
+from analyzer.core.budget import Budget, BudgetPart, HostPart, Part
+from analyzer.core.device import Device
+from analyzer.core.trace import BoolColumn, EventKind, IntColumn, Trace
+from analyzer.derive.attribution import Attribution, RegionWork
+from analyzer.derive.budget import PartFloor, RegionBudget
+from analyzer.derive.doubt import KernelPoint
+from analyzer.derive.host_rows import KINDS, WAITS
+from analyzer.derive.host_time import HostTime
+from analyzer.derive.host_work import own_time
+from analyzer.derive.idle_reasons import CODES, PROFILER, QUEUED, REFILL, UNTOLD, IdleReasons, idle_reasons
+from analyzer.derive.kernel_costs import kernel_costs
+from analyzer.derive.nesting import NOBODY
+from analyzer.derive.region_kernels import region_kernels
+from analyzer.derive.regions_from_trace import (
+    HostRegions,
+    RegionKind,
+    TraceRegion,
+    host_regions,
+    key_of,
+    replay_rows,
+)
+from analyzer.derive.steps import Steps
+from analyzer.derive.window import COPIES, Window, host_window, launched_before, window
+
+_PARTS: Final = tuple(Part)
+_LABEL_NAME: Final = 40
+"""Characters of a kernel's name in the label of a replay."""
+
+MOST_POINTS: Final = 1024
+"""Kernels that a verdict looks at; it takes 128 to stand for all (doubt.MOST_KERNELS), and 1 µs for each to choose."""
+
+EARLIER: Final = "launched before the recording"
+NO_LAUNCH: Final = "no launch row"
+IN_STEP: Final = "the steps"
+ELSEWHERE: Final = "elsewhere in the steps"
+OUTSIDE_STEPS: Final = "outside of the steps"
+EVERYTHING: Final = "the whole recording"
+
+
+@dataclass(frozen=True, slots=True)
+class TracedRegion:
+    """One region of the window. `calls` is how many host rows opened it; `rows` index `Attribution.work`."""
+
+    region: TraceRegion
+    budget: RegionBudget
+    calls: int
+    rows: IntColumn
+
+
+@dataclass(frozen=True, slots=True)
+class TraceBudget:
+    """`whole` is the window's budget; those of `regions` add up to it, part by part. `region_of` indexes `regions`,
+    one a row of `Attribution.work`. `part_of` indexes `Part` likewise; `idle` says why the device was idle.
+    """
+
+    window: Window
+    whole: Budget
+    regions: tuple[TracedRegion, ...]
+    region_of: IntColumn
+    part_of: IntColumn
+    idle: IdleReasons
+
+
+def trace_budget(attribution: Attribution, steps: Steps, device: Device) -> TraceBudget | None:
+    """The budget of a recorded trace; None where it shows no work of any device."""
+    trace, work = attribution.trace, attribution.work
+    found = _host_window(attribution, steps) if attribution.is_host else window(trace, work)
+    if found is None:
+        return None
+    opened = host_regions(trace, steps, work.launch[work.has_launch])
+    regions, region_of = _regions(attribution, steps, opened)
+    judged = _judged(attribution, regions, region_of, device)
+    idle = _idle(attribution, found, steps)
+    parts = _part_of(found, judged)
+    table = _table(found, region_of, parts, idle, len(regions))
+    calls = np.bincount(opened.region, minlength=len(regions)) if opened.region.size else np.zeros(len(regions), int)
+    traced = tuple(
+        _traced(attribution, found, regions, (number, table, idle), region_of, judged, int(calls[number]))
+        for number in range(len(regions))
+    )
+    whole = Budget(
+        found.elapsed_ns,
+        tuple(BudgetPart(part, int(ns)) for part, ns in zip(_PARTS, table.sum(axis=0), strict=True) if ns),
+        _starved(idle.ns, found, attribution),
+    )
+    return TraceBudget(found, whole, traced, region_of, parts, idle)
+
+
+@dataclass(frozen=True, slots=True)
+class _Judged:
+    """By row of `work`: its class and point; None for copies."""
+
+    points: tuple[KernelPoint | None, ...]
+    notes: tuple[tuple[str, ...], ...]
+    floors: tuple[tuple[tuple[Part, float, float], ...], ...]
+
+
+def _host_window(attribution: Attribution, steps: Steps) -> Window | None:
+    trace = attribution.trace
+    if not len(trace):
+        return None
+    start, end, owner = own_time(trace)
+    if not start.size:
+        return None
+    whole = (int(steps.start_ns[0]), int(steps.end_ns[-1])) if len(steps) else (int(start.min()), int(end.max()))
+    return host_window(attribution.work, start, end, owner, whole)
+
+
+def _regions(attribution: Attribution, steps: Steps, opened: HostRegions) -> tuple[tuple[TraceRegion, ...], IntColumn]:
+    """The regions and, for each row of `work`, its one."""
+    trace, work = attribution.trace, attribution.work
+    launch = work.launch
+    at = np.full(len(work), NOBODY, dtype=np.int64)
+    linked = np.flatnonzero(work.has_launch)
+    at[linked] = opened.at(trace, trace.start_ns[launch[linked]], trace.thread[launch[linked]])
+    regions = list(opened.regions)
+    numbers = {region.key: i for i, region in enumerate(regions)}
+
+    def number_of(region: TraceRegion) -> int:
+        if region.key not in numbers:
+            numbers[region.key] = len(regions)
+            regions.append(region)
+        return numbers[region.key]
+
+    compiled = np.asarray([r.kind is RegionKind.COMPILED for r in opened.regions] or [False], dtype=np.bool_)
+    replayed = replay_rows(trace, launch, work.has_launch) & ~(compiled[np.maximum(at, 0)] & (at != NOBODY))
+    for rows, region in _replays(trace, work.row, launch, replayed):
+        at[rows] = number_of(region)
+    left = work.has_launch & (at == NOBODY)
+    inside = _in_steps(steps, trace.start_ns[launch])
+    has_regions = bool(opened.regions) or bool(replayed.any())
+    for mask, region in (
+        (left & inside, _plain(ELSEWHERE if has_regions else IN_STEP, RegionKind.STEP)),
+        (left & ~inside, _plain(OUTSIDE_STEPS if len(steps) else EVERYTHING, RegionKind.OUTSIDE)),
+        (~work.has_launch & launched_before(trace, work), _plain(EARLIER, RegionKind.UNLINKED)),
+    ):
+        if mask.any():
+            at[mask] = number_of(region)
+    if (at == NOBODY).any():
+        at[at == NOBODY] = number_of(_plain(NO_LAUNCH, RegionKind.UNLINKED))
+    return tuple(regions), at
+
+
+def _plain(label: str, kind: RegionKind) -> TraceRegion:
+    return TraceRegion(key_of(f"{kind.value} {label}"), label, kind)
+
+
+def _in_steps(steps: Steps, points_ns: IntColumn) -> BoolColumn:
+    if not len(steps):
+        return np.zeros(points_ns.size, dtype=np.bool_)
+    number = np.searchsorted(steps.start_ns, points_ns, side="right") - 1
+    inside: BoolColumn = (number >= 0) & (points_ns < steps.end_ns[np.maximum(number, 0)])
+    return inside
+
+
+def _replays(trace: Trace, row: IntColumn, launch: IntColumn, mask: BoolColumn) -> list[tuple[IntColumn, TraceRegion]]:
+    """The rows of graph launches, those of one sequence of kernels together: a trace does not name the graph."""
+    own = np.flatnonzero(mask)
+    own = own[np.lexsort((row[own], launch[own]))]
+    starts = np.flatnonzero(np.concatenate(([True], launch[own][1:] != launch[own][:-1]))) if own.size else own
+    found: dict[bytes, list[IntColumn]] = {}
+    for rows in np.split(own, starts[1:]) if own.size else ():
+        found.setdefault(trace.name_id[row[rows]].tobytes(), []).append(rows)
+    regions = []
+    for rows_of_launches in found.values():
+        first = rows_of_launches[0]
+        names = [trace.name(int(row[i])) for i in first.tolist()]
+        digest = hashlib.sha256("\n".join(names).encode("utf-8", "replace")).hexdigest()[:6]
+        label = f"replay of {len(names)} rows, {digest}: {names[0][:_LABEL_NAME]}"
+        regions.append((np.concatenate(rows_of_launches), _plain(label, RegionKind.REPLAY)))
+    return regions
+
+
+def _judged(
+    attribution: Attribution, regions: tuple[TraceRegion, ...], region_of: IntColumn, device: Device
+) -> _Judged:
+    """Every kernel under its roof, whether a step or a launch is known of it or not."""
+    work, nobody = attribution.work, _no_work
+    everywhere = replace(
+        work, step=np.zeros_like(work.step), region=region_of, has_region=np.ones(len(work), dtype=np.bool_)
+    )
+    widened = replace(
+        attribution,
+        work=everywhere,
+        regions=tuple(nobody(region) for region in regions),
+        recorded_steps=(0,),
+    )
+    points: list[KernelPoint | None] = [None] * len(work)
+    notes, floors = [], []
+    is_kernel = ~np.isin(attribution.trace.kind[work.row], (EventKind.COPY, EventKind.MEMSET))
+    for number, kernels in enumerate(region_kernels(widened, kernel_costs(attribution), device, None)):
+        own = np.flatnonzero((region_of == number) & is_kernel).tolist()
+        for i, point in zip(own, kernels.points, strict=True):
+            points[i] = point
+        notes.append(kernels.notes)
+        floors.append(tuple((p.part, p.ns, p.floor_ns) for p in kernels.parts if p.floor_ns is not None))
+    return _Judged(tuple(points), tuple(notes), tuple(floors))
+
+
+def _no_work(region: TraceRegion) -> RegionWork:
+    """A region for the table of kernels: its host times are not asked for."""
+    nothing = HostTime((0,), (0,), (0,), tuple((0,) for _ in KINDS), (0,), (0,))
+    return RegionWork(region.key, 0, (0,), (0,), (0,), (0,), (0,), (0,), nothing, 1, (0,))
+
+
+def _part_of(found: Window, judged: _Judged) -> IntColumn:
+    unknown, copies = _PARTS.index(Part.UNKNOWN_KERNELS), _PARTS.index(Part.COPIES)
+    part = [unknown if point is None else _PARTS.index(point.part) for point in judged.points]
+    column = np.asarray(part, dtype=np.int64)
+    column[found.rank_of == COPIES] = copies
+    return column
+
+
+def _idle(attribution: Attribution, found: Window, steps: Steps) -> IdleReasons:
+    if not attribution.is_host:
+        return idle_reasons(attribution.trace, attribution.work, found, steps)
+    ns = np.zeros((found.idle_before.size, CODES), dtype=np.int64)
+    # On a CPU what is no work of an operator is the host's own.
+    ns[:, len(KINDS) - 1] = found.idle_end_ns - found.idle_start_ns
+    return IdleReasons(ns)
+
+
+def _table(found: Window, region_of: IntColumn, part_of: IntColumn, idle: IdleReasons, regions: int) -> IntColumn:
+    """Nanoseconds by region and part; all of it is the window."""
+    table = np.zeros((regions, len(_PARTS)), dtype=np.int64)
+    np.add.at(table, (region_of, part_of), found.exposed_ns)
+    owner = region_of[found.idle_before]
+    for part, codes in (
+        (Part.STARVED, slice(0, len(KINDS))),
+        (Part.LATENCY, slice(QUEUED, QUEUED + 1)),
+        (Part.OTHER, slice(PROFILER, UNTOLD + 1)),
+    ):
+        np.add.at(table, (owner, np.full_like(owner, _PARTS.index(part))), idle.ns[:, codes].sum(axis=1))
+    np.add.at(table, (owner, np.full_like(owner, _PARTS.index(Part.SYNC))), idle.ns[:, WAITS] + idle.ns[:, REFILL])
+    return table
+
+
+def _starved(ns: IntColumn, found: Window, attribution: Attribution) -> tuple[HostPart, ...] | None:
+    if attribution.is_host or not attribution.tells_host:
+        return None
+    sums = ns[:, : len(KINDS)].sum(axis=0).tolist()
+    return tuple(HostPart(kind, int(time), is_scaled=False) for kind, time in zip(KINDS, sums, strict=True) if time)
+
+
+def _traced(
+    attribution: Attribution,
+    found: Window,
+    regions: tuple[TraceRegion, ...],
+    where: tuple[int, IntColumn, IdleReasons],
+    region_of: IntColumn,
+    judged: _Judged,
+    calls: int,
+) -> TracedRegion:
+    number, table, idle = where
+    region, rows = regions[number], np.flatnonzero(region_of == number)
+    parts = tuple(BudgetPart(part, int(ns)) for part, ns in zip(_PARTS, table[number], strict=True) if ns)
+    own_idle = idle.ns[region_of[found.idle_before] == number]
+    points = tuple(point for i in rows.tolist() if (point := judged.points[i]) is not None)
+    ns_of = dict(zip(_PARTS, table[number].tolist(), strict=True))
+    queued_ns = int(own_idle[:, QUEUED].sum())
+    budget = RegionBudget(
+        region=region.key,
+        budget=Budget(int(table[number].sum()), parts, _starved(own_idle, found, attribution)),
+        busy_ns=int(found.exposed_ns[rows].sum()),
+        kernels_per_step=float(len(points)),
+        floors=_floors(judged.floors[number], ns_of, queued_ns),
+        is_host=attribution.is_host,
+        notes=judged.notes[number],
+        queued_ns=queued_ns,
+        is_recorded=True,
+        kernels=some(points),
+    )
+    return TracedRegion(region, budget, calls, rows)
+
+
+def some(points: tuple[KernelPoint, ...]) -> tuple[KernelPoint, ...]:
+    """At most MOST_POINTS of them, evenly over their order: a verdict takes shares from them, never sums."""
+    return points[:: max(1, -(-len(points) // MOST_POINTS))]
+
+
+def _floors(
+    floors: tuple[tuple[Part, float, float], ...], ns_of: dict[Part, int], queued_ns: int
+) -> tuple[PartFloor, ...]:
+    """Each kernel part's floor, shrunk to the time that the part owns alone."""
+    found = []
+    for part, whole, floor in floors:
+        own = ns_of.get(part, 0) - (queued_ns if part is Part.LATENCY else 0)
+        if whole and own > 0:
+            found.append(PartFloor(part, min(own, round(floor * own / whole))))
+    return tuple(found)

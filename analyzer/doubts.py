@@ -1,0 +1,185 @@
+"""What keeps a measured run from bearing verdicts: a crowd, a machine that changed, steps that are not alike.
+
+Pure, like the report: says so in notes, and takes verdicts back. Judges no region by itself.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Final, assert_never
+
+from analyzer.core.graphs import Capture, GraphKey
+from analyzer.core.quantities import count, duration, ratio
+from analyzer.core.timing import Changing, Crowd, StepChange, Timing
+from analyzer.core.verdict import Bound
+from analyzer.diagnosis import Diagnosis, Judged
+from analyzer.measured import Measured
+from analyzer.reporting.plain_text import file_name
+
+DRIFT: Final = 1.5
+"""Between two medians of the same step in one run, beyond what a step repeats to on one machine (a few per cent): a
+shared machine was then given more, or less, of its cores."""
+
+MOST_DRIFT: Final = 2.0
+"""From here on more of a step is due to the machine than to the model, whatever the budget of one pass says."""
+
+DRIFTED: Final = (
+    "the machine changed between the clean pass and the comparison with the plan: measure again on an idle machine"
+)
+CHANGING: Final = "a step is not the same work each time (see the notes): put what changes back in each step"
+UNLIKE_PASSES: Final = (
+    "the timed steps called no compiled graph, and the recorded ones did: the steps are not alike, and no part of "
+    "them can be named"
+)
+
+
+def doubt(measured: Measured) -> str | None:
+    """Why no bound may be named, of the step or of any region; None where one may."""
+    if _changes(measured.timing):
+        return CHANGING
+    if _passes_are_unlike(measured):
+        return UNLIKE_PASSES
+    return DRIFTED if (_drift(measured) or 1.0) > MOST_DRIFT else None
+
+
+def doubted(measured: Measured) -> Measured:
+    """The same, its verdicts undecided where there is a doubt; those under the plan where its own steps change."""
+    why = doubt(measured)
+    checked = measured.verification
+    planned = CHANGING if checked is not None and _changes(checked.timing) else None
+    before, after = _undecided(measured.before, why), _undecided(measured.after, why or planned)
+    return replace(measured, before=before, after=after)
+
+
+def doubt_notes(measured: Measured) -> tuple[str, ...]:
+    """Every reason to take the figures with care, a sentence each."""
+    return (*_change_notes(measured), *_crowd_notes(measured), *_drift_notes(measured))
+
+
+def _undecided(found: Diagnosis | None, why: str | None) -> Diagnosis | None:
+    if found is None or why is None:
+        return found
+    return replace(found, regions=tuple(_taken_back(judged, why) for judged in found.regions))
+
+
+def _taken_back(judged: Judged, why: str) -> Judged:
+    missing = judged.verdict.missing or why
+    verdict = replace(judged.verdict, bound=Bound.UNDECIDED, confidence=None, savings=(), missing=missing)
+    return replace(judged, verdict=verdict)
+
+
+# -- steps that are not alike ------------------------------------------------------------------------------------------
+
+
+def _changes(timing: Timing | None) -> tuple[StepChange, ...]:
+    """What has a trend, or never settles: of such steps there is no average."""
+    if timing is None:
+        return ()
+    changes = tuple(change for change in timing.changes if not change.is_varying)
+    return changes or (() if timing.is_steady else (StepChange(Changing.COMPILING),))
+
+
+def _passes_are_unlike(measured: Measured) -> bool:
+    """Whether one pass ran compiled graphs and the other none at all. Single graphs are each region's own doubt."""
+    if measured.timing is None or measured.before is None:
+        return False
+    timed = any(isinstance(region.region, GraphKey) for region in measured.timing.regions)
+    return not timed and any(isinstance(work.region, GraphKey) for work in measured.before.attribution.regions)
+
+
+def _change_notes(measured: Measured) -> tuple[str, ...]:
+    changes = _changes(measured.timing)
+    if not changes:
+        return _varying_notes(measured)
+    what = "; ".join(_change_text(change, measured.capture) for change in changes)
+    notes = (
+        f"a step is not the same work each time: {what}",
+        "its times are an average of different steps, of which no verdict is made. Put the state back in the step, or "
+        "hand in what grows as an input: inputs are put back before each step",
+    )
+    if measured.verification is None:
+        return notes
+    return (*notes, "before and after were taken in turn and grew alike: their ratio is of steps of about equal work")
+
+
+def _varying_notes(measured: Measured) -> tuple[str, ...]:
+    changes = measured.timing.changes if measured.timing is not None else ()
+    if not changes:
+        return ()
+    what = "; ".join(_change_text(change, measured.capture) for change in changes)
+    return (f"sizes vary from step to step, up and down: {what}; times and verdicts are of an average step",)
+
+
+def _change_text(change: StepChange, capture: Capture | None) -> str:
+    sizes = " and then ".join(_size_text(size, change) for size in change.sizes)
+    match change.what:
+        case Changing.GRAPH_INPUT if change.sizes:
+            return f"{_graph_text(change.key, capture)} was given {sizes}"
+        case Changing.GRAPH_INPUT:
+            return f"{_graph_text(change.key, capture)} was given other inputs"
+        case Changing.OUTPUT:
+            return f"it returned a tensor of {sizes}"
+        case Changing.STATE:
+            return f"the model kept a tensor of {sizes}"
+        case Changing.CALLS:
+            return "it called other graphs, or in another order"
+        case Changing.COMPILING:
+            return "torch still compiled graphs when it was timed"
+        case _:
+            assert_never(change.what)
+
+
+def _size_text(size: tuple[int, ...], change: StepChange) -> str:
+    return f"the number {count(size[0])}" if change.is_number else str(list(size))
+
+
+def _graph_text(key: GraphKey | None, capture: Capture | None) -> str:
+    where = next((graph.where for graph in (capture.graphs if capture else ()) if graph.key == key), None)
+    if where is not None:
+        return f"the graph of {file_name(where.file)}:{where.line}"
+    return "a graph" if key is None else f"graph {key.digest}"
+
+
+# -- the machine -------------------------------------------------------------------------------------------------------
+
+
+def _crowd_notes(measured: Measured) -> tuple[str, ...]:
+    timed = measured.timing.crowd if measured.timing is not None else None
+    compared = measured.verification.crowd if measured.verification is not None else None
+    notes = []
+    if timed is not None and timed.is_crowded:
+        notes.append(
+            f"other programs kept {_busy(timed)} busy while this was timed: its times are too long, and its verdicts "
+            "may be theirs; measure again on an idle machine"
+        )
+    if compared is not None and compared.is_crowded:
+        notes.append(
+            f"other programs kept {_busy(compared)} busy while before and after were compared: taken in turn they met "
+            "the same crowd, but both are too long"
+        )
+    return tuple(notes)
+
+
+def _drift(measured: Measured) -> float | None:
+    """How many times the step of the default differs between its two passes, at least 1; None with one of them."""
+    checked = measured.verification
+    if measured.timing is None or checked is None or checked.default.step_ns is None:
+        return None
+    passes = sorted((measured.timing.step_ns.median_ns, checked.default.step_ns.median_ns))
+    return passes[1] / max(passes[0], 1)
+
+
+def _drift_notes(measured: Measured) -> tuple[str, ...]:
+    drift, checked = _drift(measured), measured.verification
+    if drift is None or drift <= DRIFT or measured.timing is None or checked is None or checked.default.step_ns is None:
+        return ()
+    first, second = duration(measured.timing.step_ns.median_ns), duration(checked.default.step_ns.median_ns)
+    cause = "the machine changed in between" if not _changes(measured.timing) else "the steps are not alike"
+    return (
+        f"a step took {first} in the first clean pass and {second} in the comparison, {ratio(drift)} apart: {cause}; "
+        "budgets, shares and verdicts are of the first",
+    )
+
+
+def _busy(crowd: Crowd) -> str:
+    return f"{crowd.other_cores:.1f} of {crowd.cores} cores"

@@ -1,0 +1,61 @@
+"""The package of a model against its default compilation: right, and how fast. Runs where the model lives."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Final
+
+from analyzer.core.errors import GraphboundError
+from analyzer.core.trial import Trial, TrialOutcome
+from analyzer.session_words import as_it_is, outcome, wrong_reason
+from collectors.reference import step_results
+from collectors.state import State
+from collectors.step import Stepper
+from collectors.timing import sample_in_turn, turn_count
+from collectors.workload import Workload
+from optimizers.accuracy import Judge
+from optimizers.backend import failure_of
+from optimizers.export import export_package
+
+OWN_STEP: Final = "the workload runs the model through a step function of its own, which no package can hold"
+
+
+def package_trial(workload: Workload, state: State, default: Stepper, judge: Judge | None, path: Path) -> Trial:
+    """Export the model to `path`, load it again, judge its results and time it in turn with the default.
+
+    What cannot be exported, loaded or run is FAILED with the reason. A file is left only where the results are right.
+    """
+    if workload.step is not None:
+        return Trial(outcome=TrialOutcome.REFUSED, reason=OWN_STEP)
+    try:
+        trial = _measured(workload, state, default, judge, path)
+    except GraphboundError:
+        raise
+    except Exception as error:  # torch.export and a compiler may raise anything; it costs the package
+        failure = failure_of(error)
+        trial = Trial(outcome=failure.outcome, reason=failure.reason)
+    finally:
+        state.restore()
+    if trial.outcome is not TrialOutcome.MEASURED:
+        path.unlink(missing_ok=True)
+    return trial
+
+
+def _measured(workload: Workload, state: State, default: Stepper, judge: Judge | None, path: Path) -> Trial:
+    state.restore()
+    package = export_package(workload.model, workload.args, workload.kwargs, path)
+    packaged = Stepper(workload, package.call, state)
+    state.restore()
+    first_ns = packaged.timed()
+    accuracy = None
+    if judge is not None:
+        state.restore()
+        packaged.prepare()
+        accuracy = judge.judge(step_results(packaged))
+    trial = Trial(outcome=outcome(accuracy), accuracy=accuracy, compile_ns=package.compile_ns)
+    if accuracy is not None and not accuracy.is_right:
+        return replace(trial, reason=wrong_reason(accuracy))
+    rounds = turn_count(max(first_ns, default.timed()), ways=2)
+    against, step_ns = sample_in_turn(((default, as_it_is), (packaged, as_it_is)), rounds)
+    return replace(trial, step_ns=step_ns, against=against)

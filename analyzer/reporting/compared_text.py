@@ -1,0 +1,74 @@
+"""A comparison of two recordings for a terminal, and as JSON. Every figure is a field of the comparison."""
+
+from __future__ import annotations
+
+from typing import Final, assert_never
+
+import msgspec
+
+from analyzer.core.compared import Compared, ComparedRow, ComparedSide, Fate
+from analyzer.core.quantities import duration, ratio
+from analyzer.reporting.plain_text import plain
+
+MOST_ROWS: Final = 30
+"""Rows that a screen holds, of the largest differences; the rest are one row, so that the column adds up."""
+
+_NAME: Final = 44
+
+
+def compared_text(compared: Compared) -> str:
+    """Lines of at most 100 columns, the last one the sum of those above it."""
+    before, after = compared.before, compared.after
+    per = "a step" if before.steps is not None else "in all"
+    lines = [
+        f"before  {_side(before)}",
+        f"after   {_side(after)}",
+        "",
+        f"{duration(before.whole_ns)} → {duration(after.whole_ns)} {per}, {_factor(before.whole_ns, after.whole_ns)}",
+        *(plain(f"! before: {text}", 300) for text in before.honesty),
+        *(plain(f"! after: {text}", 300) for text in after.honesty),
+        *(plain(f"! {text}", 300) for text in compared.notes),
+        "",
+        f"{'':{_NAME}}  {'before':>10}  {'after':>10}  {'difference':>11}",
+    ]
+    shown, rest = compared.rows[:MOST_ROWS], compared.rows[MOST_ROWS:]
+    lines += [_row(row) for row in shown]
+    if rest:
+        lines.append(_line(f"{len(rest)} smaller ones", None, None, sum(row.difference_ns for row in rest), ""))
+    lines.append(_line("all", before.whole_ns, after.whole_ns, after.whole_ns - before.whole_ns, ""))
+    return "\n".join(line.rstrip() for line in lines) + "\n"
+
+
+def compared_json(compared: Compared) -> str:
+    return msgspec.json.format(msgspec.json.encode(compared), indent=2).decode() + "\n"
+
+
+def _side(side: ComparedSide) -> str:
+    steps = "no marked steps" if side.steps is None else f"{side.steps} steps"
+    return f"{plain(side.source, 60)}  {plain(side.device, 40)}, {steps}, idle {duration(side.idle_ns)}"
+
+
+def _factor(before_ns: int, after_ns: int) -> str:
+    if not before_ns or not after_ns:
+        return "no factor"
+    return f"{ratio(before_ns / after_ns)} as fast"
+
+
+def _row(row: ComparedRow) -> str:
+    return _line(
+        plain(row.name, _NAME), row.before_ns, row.after_ns, row.difference_ns, f"{_word(row.fate)}, by {row.matched}"
+    )
+
+
+def _line(name: str, before: int | None, after: int | None, difference: int, word: str) -> str:
+    sign = "+" if difference > 0 else "-" if difference < 0 else ""
+    cells = ["" if ns is None else duration(ns) for ns in (before, after)]
+    return f"{name:{_NAME}}  {cells[0]:>10}  {cells[1]:>10}  {sign + duration(abs(difference)):>11}  {word}"
+
+
+def _word(fate: Fate) -> str:
+    match fate:
+        case Fate.FASTER | Fate.SLOWER | Fate.SAME | Fate.APPEARED | Fate.VANISHED:
+            return fate.value
+        case _:
+            assert_never(fate)

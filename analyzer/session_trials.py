@@ -1,0 +1,139 @@
+"""One trial in a session: a step under some candidates, in turn with the default, its results and what it needs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Final
+
+from analyzer.core.graphs import GraphKey
+from analyzer.core.plan import FUSED
+from analyzer.core.run import Way
+from analyzer.core.samples import Samples
+from analyzer.core.trial import Accuracy, RegionTime, Trial, TrialOutcome
+from analyzer.session_ears import CompileClock
+from analyzer.session_words import outcome, wrong_reason
+from collectors.capture import GraphLog
+from collectors.memory import Footprint, TrialMemory
+from collectors.probe import Probe
+from collectors.step import Stepper
+from collectors.timing import probe_in_turn, region_medians, sample_in_turn, turn_count, warm_up
+from optimizers.backend import Failure, SwitchBackend
+from optimizers.candidates.pair import changes_of, pair_of
+
+FIRST_LOOK_S: Final = 0.5
+"""Wall time of the first samples of a trial: they tell what saves a tenth; what is closer gets as many again."""
+
+
+@dataclass(frozen=True, slots=True)
+class Bench:
+    """Where the candidates of one build are tried. `judge` gives the accuracy of a step in steady state under
+    these changes of meaning, None where there is nothing to judge by.
+    """
+
+    stepper: Stepper
+    backend: SwitchBackend
+    log: GraphLog
+    probe: Probe
+    clock: CompileClock
+    judge: Callable[[Stepper, tuple[str, ...]], Accuracy | None]
+    device: str
+    kept_bytes: Callable[[], int] = lambda: 0
+
+    def known_failure(self, tried: Mapping[str, str]) -> Failure | None:
+        """What is known of these choices without running them, where none of them can be had."""
+        failures = [self.backend.failure(digest, candidate) for digest, candidate in tried.items()]
+        known = [failure for failure in failures if failure is not None]
+        # A plan that asks all graphs for one candidate still stands where some of them cannot have it.
+        return known[0] if known and len(known) == len(failures) else None
+
+    def measure(self, tried: Mapping[str, str]) -> Trial:
+        """Select, warm up, judge and time. Raises what the candidates raise."""
+        self.backend.select(tried)
+        memory = TrialMemory(self.device)
+        warmup_ns, _ = warm_up(self.stepper, self.log)
+        refused = self._refusals(tried)
+        if refused is not None:
+            return Trial(outcome=TrialOutcome.REFUSED, reason=refused)
+        accuracy = self.judge(self.stepper, changes_of(tried.values()))
+        against, step_ns = self.samples(tried, min(warmup_ns))
+        needed = self._footprint(memory, tried)
+        regions = self._regions(tried)
+        own, own_against = own_times(regions, tried)
+        return Trial(
+            outcome=outcome(accuracy),
+            reason=None if accuracy is None or accuracy.is_right else wrong_reason(accuracy, tried.values()),
+            step_ns=step_ns,
+            against=against,
+            region_ns=own,
+            region_against_ns=own_against,
+            accuracy=accuracy,
+            compile_ns=self.clock.of(tried),
+            peak_bytes=needed.peak_bytes,
+            pool_bytes=needed.pool_bytes,
+            regions=regions,
+            python_fallbacks=self._python_fallbacks(tried),
+        )
+
+    def samples(self, tried: Mapping[str, str], step_ns: int) -> tuple[Samples, Samples]:
+        """Steps under the default and under what is tried, taken in turn, as many of each."""
+        rounds = turn_count(step_ns, ways=2, target_s=FIRST_LOOK_S)
+        default, candidate = (lambda: self.backend.select({})), (lambda: self.backend.select(tried))
+        against, own = sample_in_turn(((self.stepper, default), (self.stepper, candidate)), rounds)
+        return against, own
+
+    def _footprint(self, memory: TrialMemory, tried: Mapping[str, str]) -> Footprint:
+        self.backend.select(tried)
+        has_cuda_graphs = any(uses_cuda_graphs(candidate) for candidate in tried.values())
+        return memory.of_steps(self.stepper, has_cuda_graphs=has_cuda_graphs, kept_bytes=self.kept_bytes())
+
+    def _regions(self, tried: Mapping[str, str]) -> tuple[RegionTime, ...]:
+        """Every graph's own time a step, under what is tried and under the default, taken in turn."""
+        ways = (lambda: self.backend.select(tried), lambda: self.backend.select({}))
+        own, against = (dict(region_medians(steps)) for steps in probe_in_turn(self.stepper, self.probe, ways))
+        return tuple(RegionTime(key, ns, against.get(key)) for key, ns in own.items() if isinstance(key, GraphKey))
+
+    def _python_fallbacks(self, tried: Mapping[str, str]) -> tuple[str, ...]:
+        found = (self.backend.python_fallbacks(digest, candidate) for digest, candidate in tried.items())
+        return tuple(dict.fromkeys(op for ops in found for op in ops))
+
+    def _refusals(self, tried: Mapping[str, str]) -> str | None:
+        """Torch's reason, where it refused CUDA graphs to every graph that was to have them."""
+        wanting = [digest for digest, candidate in tried.items() if uses_cuda_graphs(candidate)]
+        reasons = [self.log.refusal(digest) for digest in wanting]
+        return reasons[0] if wanting and all(reasons) else None
+
+
+def with_samples(trial: Trial, against: Samples, step_ns: Samples) -> Trial:
+    """The trial with further samples behind its own, still pair by pair."""
+    if trial.against is None or trial.step_ns is None:
+        return trial
+    return replace(
+        trial,
+        against=Samples((*trial.against.ns, *against.ns)),
+        step_ns=Samples((*trial.step_ns.ns, *step_ns.ns)),
+    )
+
+
+def own_times(regions: Sequence[RegionTime], digests: Mapping[str, Any]) -> tuple[int | None, int | None]:
+    """The time a step of the graphs of these digests together, and under the default; None where no step called one."""
+    mine = [region for region in regions if region.key.digest in digests]
+    against = [region.against_ns for region in mine if region.against_ns is not None]
+    return (sum(region.ns for region in mine) if mine else None, sum(against) if against else None)
+
+
+def default_compile_ns(clock: CompileClock, digests: Sequence[str]) -> dict[str, int]:
+    """What torch.compile's defaults took to compile each graph, forward and backward; without those not compiled."""
+    found = ((digest, clock.of({digest: FUSED})) for digest in digests)
+    return {digest: ns for digest, ns in found if ns is not None}
+
+
+def uses_cuda_graphs(candidate: str) -> bool:
+    """Whether this candidate, or pair, makes CUDA graphs. Raises KeyError for an id that is none."""
+    pair = pair_of(candidate)
+    return pair.forward.uses_cuda_graphs or pair.backward.uses_cuda_graphs
+
+
+def with_memory(run: Way, needed: Footprint) -> Way:
+    """The same with what its steps need."""
+    return replace(run, peak_bytes=needed.peak_bytes, pool_bytes=needed.pool_bytes)

@@ -1,0 +1,93 @@
+"""Torch's own logs of graph breaks, recompiles, its recompile limit and refused CUDA graphs, heard."""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+from collections.abc import Callable, Iterator
+from typing import Final
+
+import torch
+import torch._dynamo
+import torch._dynamo.utils
+import torch._inductor
+
+_GRAPH_BREAK_LOGS: Final = (
+    "torch._dynamo.symbolic_convert.__graph_breaks",
+    "torch._dynamo.convert_frame.__graph_breaks",
+    "torch._dynamo.exc.__graph_breaks",
+)
+
+_RECOMPILE_LOGS: Final = ("torch._dynamo.guards.__recompiles",)
+
+_RECOMPILE_LIMIT_LOGS: Final = ("torch._dynamo.convert_frame",)
+
+_CUDA_GRAPH_LOGS: Final = (
+    "torch._inductor.cudagraph_utils.__cudagraphs",
+    "torch._inductor.scheduler.__cudagraphs",
+    "torch._inductor.cudagraph_trees.__cudagraphs",
+)
+
+
+@contextlib.contextmanager
+def compiler_logs(
+    *,
+    on_break: Callable[[str], None],
+    on_recompile: Callable[[str], None],
+    on_limit: Callable[[str], None],
+    on_cuda_graph: Callable[[str], None],
+) -> Iterator[None]:
+    """Hear torch's own logs of graph breaks, recompiles, its recompile limit and refused CUDA graphs.
+
+    The breaks come from the log because `torch._dynamo.utils.counters` misses many of them (torch 2.13 counts none
+    for a break inside a loop). Loggers and torch's log state are put back.
+    """
+    log_state = torch._logging._internal.log_state
+    had_recompiles = "recompiles" in log_state.artifact_names
+    silenced = logging.root.manager.disable
+    with contextlib.ExitStack() as stack:
+        stack.callback(logging.disable, silenced)
+        logging.disable(logging.NOTSET)
+        for names, hear in (
+            (_GRAPH_BREAK_LOGS, on_break),
+            (_RECOMPILE_LOGS, on_recompile),
+            (_RECOMPILE_LIMIT_LOGS, on_limit),
+            (_CUDA_GRAPH_LOGS, on_cuda_graph),
+        ):
+            for name in names:
+                stack.enter_context(_listen(name, hear, is_artifact="__" in name))
+        log_state.artifact_names.add("recompiles")
+        try:
+            yield
+        finally:
+            if not had_recompiles:
+                log_state.artifact_names.discard("recompiles")
+
+
+class _Listener(logging.Handler):
+    def __init__(self, hear: Callable[[str], None]) -> None:
+        super().__init__(logging.DEBUG)
+        self._hear = hear
+
+    def emit(self, record: logging.LogRecord) -> None:
+        self._hear(record.getMessage())
+
+
+@contextlib.contextmanager
+def _listen(name: str, hear: Callable[[str], None], *, is_artifact: bool) -> Iterator[None]:
+    logger = logging.getLogger(name)
+    level, propagate, is_disabled = logger.level, logger.propagate, logger.disabled
+    handler = _Listener(hear)
+    logger.addHandler(handler)
+    logger.disabled = False  # as `logging.config.dictConfig` of a user's program leaves every logger it does not know
+    if is_artifact:
+        # Artifact loggers are silent unless asked for; heard here, they must not also reach the user's terminal.
+        logger.setLevel(logging.DEBUG)
+        logger.propagate = propagate and bool([h for h in logger.handlers if h is not handler])
+    try:
+        yield
+    finally:
+        logger.removeHandler(handler)
+        logger.setLevel(level)
+        logger.propagate = propagate
+        logger.disabled = is_disabled

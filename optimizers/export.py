@@ -1,0 +1,51 @@
+"""AOTInductor: a model compiled ahead of time into one file, loaded again as whoever deploys it will."""
+
+from __future__ import annotations
+
+import time
+import warnings
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import nn
+
+from collectors import torch_compat
+
+
+@dataclass(frozen=True, slots=True)
+class Package:
+    """A package on disk and the model loaded from it, called as the original is. `compile_ns` is what making took."""
+
+    path: Path
+    call: Callable[..., Any]
+    compile_ns: int
+
+
+def export_package(model: Callable[..., Any], args: tuple[Any, ...], kwargs: Mapping[str, Any], path: Path) -> Package:
+    """Export `model` for inputs like these, compile it into `path` (`*.pt2`), and load it. The model is left as it is.
+
+    Raises what torch.export and the compiler raise, a file at `path` then being none of a whole package's.
+    """
+    module = model if isinstance(model, nn.Module) else _AsModule(model)
+    start_ns = time.perf_counter_ns()
+    with torch.no_grad(), warnings.catch_warnings():
+        # torch 2.13 itself uses what its pytree deprecates as it writes the package.
+        warnings.simplefilter("ignore", FutureWarning)
+        program = torch.export.export(module, args, dict(kwargs))
+        torch_compat.package_program(program, path)
+    compile_ns = time.perf_counter_ns() - start_ns
+    return Package(path, torch_compat.load_package(path), compile_ns)
+
+
+class _AsModule(nn.Module):
+    """A function as torch.export wants it. Of what it closes over, modules are found and become part of the package."""
+
+    def __init__(self, function: Callable[..., Any]) -> None:
+        super().__init__()
+        self._function = function
+
+    def forward(self, *args: Any, **kwargs: Any) -> Any:
+        return self._function(*args, **kwargs)

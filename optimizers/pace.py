@@ -1,0 +1,94 @@
+"""What trials cost in wall time, as estimated beforehand and as this run shows, and which of them still fit."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import Final
+
+from analyzer.core.trial import TrialOutcome
+from optimizers.contenders import Contender
+from optimizers.trials import CandidateTrial, Target
+
+UNKNOWN_COMPILE_S: Final = 10.0
+"""What the default takes to compile a graph of which that is not known: near the middle of nine models on an H200."""
+
+REBUILD_SHARE: Final = 0.5
+"""Of its first compile time, what compiling a graph again takes when its kernels lie in torch's cache."""
+
+FIRST_TRIAL_S: Final = 2.0
+"""Of a trial that is only measured, before any was: its warm-up, its accuracy and its first samples (0.5 s)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Proposal:
+    """One graph that is to be given one contender."""
+
+    target: Target
+    contender: Contender
+
+
+@dataclass(slots=True)
+class Pace:
+    """Learns, as the search goes on. `start_s` is what the next compilation costs before it compiles anything: the
+    model in a fresh process, where it needs one.
+    """
+
+    start_s: float = 0.0
+    _trials_s: list[float] = field(default_factory=list)
+    _ratios: dict[str, list[float]] = field(default_factory=dict)
+
+    @property
+    def trial_s(self) -> float:
+        """What measuring takes, in the mean so far."""
+        return sum(self._trials_s) / len(self._trials_s) if self._trials_s else FIRST_TRIAL_S
+
+    def measured(self, seconds: float) -> None:
+        """A trial was measured in so many seconds."""
+        self._trials_s.append(seconds)
+
+    def learn(self, target: Target, tried: CandidateTrial) -> None:
+        """What the trial says of how long its candidate compiles, for graphs that have not had it."""
+        compile_ns = tried.trial.compile_ns
+        if compile_ns and target.compile_s and tried.trial.outcome is TrialOutcome.MEASURED:
+            self._ratios.setdefault(tried.candidate, []).append(compile_ns / 1e9 / target.compile_s)
+
+    def compile_s(self, proposal: Proposal) -> float:
+        """The longest that the contender took on another graph, relative to its default; else the table's ratio."""
+        ratio = max(self._ratios.get(proposal.contender.id, [proposal.contender.compile_ratio]))
+        return default_s(proposal.target) * ratio
+
+    def need_s(self, proposal: Proposal) -> float:
+        return self.compile_s(proposal) + self.trial_s
+
+    def rebuild_s(self, targets: Iterable[Target], built: Iterable[Proposal]) -> float:
+        """Compiling the default and what was built before once more, so that something new can stand beside them."""
+        defaults = sum(default_s(target) for target in targets)
+        return self.start_s + REBUILD_SHARE * (defaults + sum(self.compile_s(proposal) for proposal in built))
+
+
+def default_s(target: Target) -> float:
+    return UNKNOWN_COMPILE_S if target.compile_s is None else target.compile_s
+
+
+def fitting(
+    proposals: Sequence[Proposal], pace: Pace, base_s: float, left_s: float | None
+) -> tuple[tuple[Proposal, ...], tuple[Proposal, ...]]:
+    """Those that fit the time left, in order, and those that do not. `base_s` is spent whichever is taken.
+
+    The order stands: what fits is a beginning of it, but for single ones that are too long and leave room for later
+    ones.
+    """
+    if left_s is None:
+        return tuple(proposals), ()
+    taken: list[Proposal] = []
+    left_out: list[Proposal] = []
+    room_s = left_s - base_s
+    for proposal in proposals:
+        need_s = pace.need_s(proposal)
+        if need_s <= room_s:
+            taken.append(proposal)
+            room_s -= need_s
+        else:
+            left_out.append(proposal)
+    return tuple(taken), tuple(left_out)

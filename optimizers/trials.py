@@ -1,0 +1,143 @@
+"""What the search is told, where it measures, and what it hands back. Values only: nothing is decided here."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Protocol
+
+from analyzer.core.graphs import Direction
+from analyzer.core.samples import Samples
+from analyzer.core.trial import Change, Comparison, Trial, TrialOutcome
+from analyzer.core.verdict import Bound
+from analyzer.derive.compare import compare
+from optimizers.candidates.pair import SPLIT
+
+Choices = Mapping[str, str]
+"""The id of a candidate by the digest of a graph, or of a pair where forward and backward differ. Graphs that are not
+named run under the default."""
+
+
+def for_direction(candidate: str, direction: Direction) -> str:
+    """The candidate that a graph gets in one direction out of one that may be split."""
+    forward, _, backward = candidate.partition(SPLIT)
+    return backward if backward and direction is Direction.BACKWARD else forward
+
+
+class Lab(Protocol):
+    """Where trials are made. Raises nothing of a candidate's."""
+
+    def prepare(self, wanted: Mapping[str, Sequence[str]]) -> None:
+        """Compile these candidates for these graphs (by digest), beside the default for all. What was prepared before
+        and is named again is there afterwards as it was. Candidates whose turn comes when no time is left are not
+        compiled; measuring one then says UNTRIED.
+        """
+
+    def keeps_built(self) -> bool:
+        """Whether the next `prepare` compiles only what the last one did not; else it compiles all of it again."""
+
+    def measure(self, choices: Choices) -> Trial:
+        """One step with these candidates by digest and the default for all other graphs: few samples."""
+
+    def refine(self, choices: Choices, trial: Trial) -> Trial:
+        """The same trial with further samples joined to its own; as it was where no more could be taken."""
+
+    def left_s(self) -> float | None:
+        """Wall time left to the search; below 0 where it is over, None where nothing bounds it."""
+
+    def tried(self, trial: CandidateTrial | JointTrial, done: int, total: int) -> None:
+        """A trial has ended, or one that had is better known now; `total` is how many there may be."""
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """One digest: what it costs a step, forward and backward together, and what it was predicted to cost under each
+    candidate (None: no prediction). None is unknown.
+
+    `share` is its share of the step. `starved_share` is the share of the step in which the host kept this graph's
+    device waiting, `kernel_room` the share that its kernels take beyond what the roofs of the device allow.
+    `bound` is the verdict of its costlier direction. `compile_s` is what the default took to compile it.
+    """
+
+    digest: str
+    elapsed_ns: int
+    share: float
+    predicted_ns: Mapping[str, int | None]
+    starved_share: float | None = None
+    bound: Bound = Bound.UNDECIDED
+    kernel_room: float | None = None
+    compile_s: float | None = None
+    has_backward: bool = False
+
+    def predicted_saving(self, candidate: str) -> float | None:
+        """What a candidate was predicted to save, as a share of the step; negative for a loss."""
+        predicted = self.predicted_ns.get(candidate)
+        if predicted is None or not self.elapsed_ns:
+            return None
+        return self.share * (self.elapsed_ns - predicted) / self.elapsed_ns
+
+
+@dataclass(frozen=True, slots=True)
+class CandidateTrial:
+    digest: str
+    candidate: str
+    predicted_ns: int | None
+    trial: Trial
+
+    @property
+    def choices(self) -> dict[str, str]:
+        return {self.digest: self.candidate}
+
+
+@dataclass(frozen=True, slots=True)
+class JointTrial:
+    """A choice for every graph at once. `name` says where it came from."""
+
+    name: str
+    choices: Choices
+    trial: Trial
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """`best` are the choices to go on with; empty means the default for every graph. `untried` are graphs for which
+    nothing at all was tried; `notes` say what else the reader should know of the search.
+    """
+
+    trials: tuple[CandidateTrial, ...]
+    joint: tuple[JointTrial, ...]
+    best: Choices
+    untried: tuple[str, ...]
+    notes: tuple[str, ...] = ()
+
+
+def speedup(trial: Trial) -> float:
+    """Median step of the default over the trial's, from samples taken in turn; 0 where it was not measured."""
+    if trial.step_ns is None or trial.against is None:
+        return 0.0
+    return trial.against.median_ns / max(trial.step_ns.median_ns, 1)
+
+
+def change(trial: Trial) -> Change | None:
+    """The step against the default's; None where it was not measured, or gave wrong results."""
+    if trial.outcome is not TrialOutcome.MEASURED or trial.step_ns is None or trial.against is None:
+        return None
+    return compared(trial.against, trial.step_ns).outcome
+
+
+@lru_cache(maxsize=512)
+def compared(against: Samples, step_ns: Samples) -> Comparison:
+    """`compare`, once for each trial: a search asks for it at every turn, and it draws thousands of samples."""
+    return compare(against, step_ns)
+
+
+def is_faster(trial: Trial) -> bool:
+    """Right, and faster than the default by more than the noise of both."""
+    return change(trial) is Change.FASTER
+
+
+def saved_share(trial: Trial) -> float:
+    """The share of a default step that the trial saved; 0 where it was not measured."""
+    ratio = speedup(trial)
+    return 1 - 1 / ratio if ratio else 0.0

@@ -1,0 +1,78 @@
+"""Which candidates cannot repay a trial on a graph, and why. The reason goes into the report beside the prediction."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final
+
+from analyzer.core.quantities import share
+from optimizers.contenders import Contender, Role
+from optimizers.trials import CandidateTrial, Target, is_faster, speedup
+
+PAYS: Final = 0.02
+"""Of the step. Twice what is told apart from noise at all (`compare.MIN_CHANGE`)."""
+
+NEAR_FLOOR: Final = 0.10
+"""A trial that leaves less than a tenth of the step between it and the step without any starved time leaves no room
+for a dear candidate that only saves the host's time."""
+
+NEAR_ROOF: Final = 0.10
+"""Of its kernels' time. Peaks are measured with the best kernels there are, and repeat to a few per cent: what is
+within a tenth of them is not made faster by trying more of the same kind."""
+
+SLOWER_EAGER: Final = 0.05
+"""Of the step, by which the model as it is must be slower than the default to leave `eager` untried: beyond the spread
+of two ways taken in turn on a noisy machine."""
+
+
+def why_not(target: Target, contender: Contender, trials: Sequence[CandidateTrial]) -> str | None:
+    """Why trying it cannot repay, None where it may. What the user named is always tried."""
+    if contender.is_asked:
+        return None
+    match contender.role:
+        case Role.LAUNCH:
+            return _no_host_time(target, contender, trials)
+        case Role.KERNELS:
+            return _no_kernel_time(target, contender)
+        case Role.BOTH:
+            return _no_kernel_time(target, contender) if contender.is_dear else None
+        case Role.MEANING:
+            return _no_kernel_time(target, contender)
+        case Role.ALONE:
+            return _slower_as_it_is(target, contender)
+
+
+def _no_host_time(target: Target, contender: Contender, trials: Sequence[CandidateTrial]) -> str | None:
+    starved = target.starved_share
+    if starved is None:
+        return None
+    predicted = target.predicted_saving(contender.id)
+    if starved < PAYS and (predicted is None or predicted < PAYS):
+        return f"it can only save the host's time, for which the device waits {share(starved)} of a step"
+    if not contender.is_dear:
+        return None
+    steps = [1 / speedup(t.trial) for t in trials if t.digest == target.digest and is_faster(t.trial)]
+    left = min(steps, default=1.0) - (1 - starved)
+    if left >= NEAR_FLOOR:
+        return None
+    return f"it can only save the host's time, of which {share(max(left, 0.0))} of a step is left"
+
+
+def _no_kernel_time(target: Target, contender: Contender) -> str | None:
+    if target.starved_share is None:
+        return None
+    busy = target.share - target.starved_share
+    if busy < PAYS:
+        return f"it can only save the kernels' time, which is {share(max(busy, 0.0))} of a step"
+    room = target.kernel_room
+    if contender.is_dear and room is not None and (room < PAYS or room < NEAR_ROOF * busy):
+        return f"its kernels are at their roofs: at most {share(max(room, 0.0))} of a step lies above them"
+    return None
+
+
+def _slower_as_it_is(target: Target, contender: Contender) -> str | None:
+    """A prediction of `eager` is made of the measured step of the whole model (`targets.py`), not of a model of it."""
+    predicted = target.predicted_saving(contender.id) if contender.is_eager else None
+    if predicted is None or predicted > -SLOWER_EAGER:
+        return None
+    return f"the model as it is takes {share(-predicted)} of a step longer than the default, measured in turn"

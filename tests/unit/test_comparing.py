@@ -1,0 +1,144 @@
+"""Two recordings beside each other: matched strictly first, and adding up exactly."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from analyzer.comparing import compare_analyzed, compare_paths
+from analyzer.core.compared import Compared, Fate, Matched
+from analyzer.core.errors import UnreadableFileError, UsageError
+from analyzer.derive.kernel_families import family
+from analyzer.reporting.compared_text import compared_json, compared_text
+from analyzer.trace_analysis import analyze_trace
+from collectors.readers.settings import ReadSettings
+from tests.traces import Recording
+
+TRACES = Path(__file__).parents[3] / "shared" / "traces"
+GOLDEN = Path(__file__).parents[1] / "golden"
+READING = ReadSettings()
+
+
+def compared(before: Recording, after: Recording) -> Compared:
+    return compare_analyzed(analyze_trace(before.trace(), "a.json"), analyze_trace(after.trace(), "b.json"))
+
+
+def a_run(kernels: tuple[tuple[str, str, float], ...], *, graph: str | None = None) -> Recording:
+    """Kernels as (operator, kernel, µs) in two steps, in a compiled graph where one is named."""
+    run = Recording()
+    for _ in range(2):
+        with run.step(), run.range(f"Torch-Compiled Region: {graph}" if graph else "region"):
+            for op, kernel, us in kernels:
+                with run.op(op):
+                    run.launch(kernel, us=us)
+            run.synchronize()
+    return run
+
+
+def row(found: Compared, name: str):  # type: ignore[no-untyped-def]
+    return next(one for one in found.rows if one.name == name)
+
+
+def test_a_recording_beside_itself_is_the_same_in_every_row() -> None:
+    run = a_run((("aten::mm", "gemm", 50), ("aten::add", "vectorized_elementwise", 5)))
+    found = compared(run, run)
+    assert {one.fate for one in found.rows} == {Fate.SAME}
+    assert all(one.difference_ns == 0 for one in found.rows)
+
+
+def test_swapping_the_sides_turns_every_difference_round() -> None:
+    left = a_run((("aten::mm", "gemm", 50), ("aten::add", "vectorized_elementwise", 5)))
+    right = a_run((("aten::mm", "gemm", 80), ("aten::sum", "reduce_kernel", 9)))
+    there, back = compared(left, right), compared(right, left)
+    assert {(r.name, r.difference_ns) for r in there.rows} == {(r.name, -r.difference_ns) for r in back.rows}
+
+
+def test_an_operator_is_found_again_whatever_its_kernel_is_called() -> None:
+    found = compared(a_run((("aten::mm", "ampere_sgemm", 50),)), a_run((("aten::mm", "Cijk_Ailk_Bljk", 80),)))
+    one = row(found, "region: aten::mm")
+    assert (one.matched, one.fate) == (Matched.OPERATOR, Fate.SLOWER)
+
+
+def test_an_operator_that_became_another_is_matched_by_the_family_of_its_kernels() -> None:
+    found = compared(a_run((("aten::mm", "ampere_sgemm", 50),)), a_run((("aten::addmm", "nvjet_tst_128", 40),)))
+    one = row(found, "matrix products")
+    assert (one.matched, one.fate, one.before_ns, one.after_ns) == (Matched.FAMILY, Fate.FASTER, 50_000, 40_000)
+
+
+def test_what_has_no_counterpart_appeared_or_vanished() -> None:
+    found = compared(a_run((("aten::mm", "gemm", 50),)), a_run((("aten::conv2d", "implicit_convolve", 40),)))
+    assert row(found, "matrix products").fate is Fate.VANISHED
+    assert row(found, "convolutions").fate is Fate.APPEARED
+
+
+def test_a_compiled_graph_is_matched_before_its_operators() -> None:
+    kernels = (("triton_poi", "triton_poi_fused_0", 50.0),)
+    found = compared(a_run(kernels, graph="0/0"), a_run((("triton_poi", "triton_poi_fused_1", 30.0),), graph="0/0"))
+    assert row(found, "graph 0/0").matched is Matched.GRAPH
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        ("diff_control_a100.json.gz", "diff_test_v100.json.gz"),
+        ("h100_qwen_train.json.gz", "mi300_qwen_train.json.gz"),
+        ("b300_qwen3_graph_decode.json.gz", "mi300_qwen3_graph_decode.json.gz"),
+    ],
+)
+def test_public_pairs_add_up_exactly_across_vendors(before: str, after: str) -> None:
+    if not TRACES.is_dir():
+        pytest.skip("the collection of public traces is not here")
+    found = compare_paths(str(TRACES / before), str(TRACES / after), READING)
+    assert sum(one.difference_ns for one in found.rows) == found.after.whole_ns - found.before.whole_ns
+    assert sum(one.before_ns or 0 for one in found.rows) == found.before.whole_ns
+    assert sum(one.after_ns or 0 for one in found.rows) == found.after.whole_ns
+    text = compared_text(found)
+    assert "all  " in text
+    assert compared_json(found).startswith("{")
+    # Something of both is the same thing: matching everything by nothing would add up as well.
+    assert any(
+        one.matched in (Matched.OPERATOR, Matched.FAMILY) and one.before_ns and one.after_ns for one in found.rows
+    )
+
+
+def test_a_run_folder_is_compared_before_and_after_its_plan_by_its_graphs() -> None:
+    found = compare_paths(str(GOLDEN / "granite_h200"), None, READING)
+    (graph,) = [one for one in found.rows if one.matched is Matched.GRAPH]
+    # The plan replays the same kernels: they take as long, and the device no longer waits.
+    assert graph.fate is Fate.SAME
+    assert row(found, "idle").fate is Fate.FASTER
+
+
+def test_one_trace_alone_is_refused_with_the_way_to_call_it(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="no run folder"):
+        compare_paths(str(tmp_path), None, READING)
+
+
+def test_a_trace_without_device_work_cannot_be_compared() -> None:
+    with pytest.raises(UnreadableFileError, match="nothing to compare"):
+        compared(Recording(), a_run((("aten::mm", "gemm", 50),)))
+
+
+@pytest.mark.parametrize(
+    ("kernel", "what"),
+    [
+        ("Cijk_Alik_Bljk_BBS_BH_Bias_HA_S_SAV_UserArgs_MT128x128x64", "matrix products"),
+        ("nvjet_sm103_tst_384x16_64x4_4x1_v_bz_TNT", "matrix products"),
+        ("void cutlass::Kernel<cutlass_80_tensorop_s1688gemm_64x64_nn_align4>", "matrix products"),
+        ("void pytorch_flash::flash_fwd_kernel<pytorch_flash::Flash_fwd_kernel_traits>", "attention"),
+        ("paged_attention_ll4mi_QKV_mfma16_kernel", "attention"),
+        ("void at::native::batch_norm_backward_kernel", "normalisations"),
+        ("void at::native::vectorized_elementwise_kernel<4>", "pointwise"),
+        ("void at::native::reduce_kernel<512, 1>", "reductions"),
+        ("triton_per_fused_add_0", "reductions"),
+        ("triton_poi_fused_0", "pointwise"),
+        ("_matmul_ogs_NNT_bf16xbf16xmxfp4_128x128x", "mixture of experts"),
+        ("cudnn::detail::dgrad_engine<float>", "convolutions"),
+        ("void cudnn::ops::nchwToNhwcKernel", "other kernels"),
+        ("ncclDevKernel_AllReduce_Sum_f32_RING_LL", "collectives"),
+        ("Memcpy DtoD (Device -> Device)", "copies"),
+    ],
+)
+def test_a_kernel_of_any_vendor_is_of_the_family_of_its_work(kernel: str, what: str) -> None:
+    assert family(kernel) == what

@@ -1,0 +1,200 @@
+"""Trials in a session of real torch on the CPU: what each gives back, and what equal graphs share."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+import torch
+from torch import nn
+
+from analyzer.core.graphs import Direction, GraphKey
+from analyzer.core.plan import FUSED
+from analyzer.core.samples import Samples
+from analyzer.core.settings import Mode
+from analyzer.core.trial import RegionTime, Trial, TrialOutcome
+from analyzer.session import Session
+from analyzer.session_ears import CompileClock
+from analyzer.session_trials import own_times, with_samples
+from optimizers.backend import OUT_OF_TIME
+from tests.workloads import a_workload
+
+LAYERS = 12
+
+
+class Layer(nn.Module):
+    """Broken in the middle, so that no graph spans two layers."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.first = nn.Linear(8, 8)
+        self.second = nn.Linear(8, 8)
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        x = torch.relu(self.first(x))
+        torch._dynamo.graph_break()
+        return torch.tanh(self.second(x))
+
+
+@pytest.fixture(scope="module")
+def deep() -> Iterator[Session]:
+    session = Session(a_workload(nn.Sequential(*(Layer() for _ in range(LAYERS)))), lambda event: None)
+    session.start()
+    try:
+        yield session
+    finally:
+        session.close()
+
+
+@pytest.mark.slow
+def test_layers_that_are_equal_are_one_graph_each_side_of_the_break_and_tried_once(deep: Session) -> None:
+    capture = deep.capture()
+    digests = {graph.key.digest for graph in capture.graphs}
+    assert len(digests) == 2
+    assert set(deep.compile_times()) == digests
+    deep.prepare_judge()
+    first = capture.graphs[0].key.digest
+    deep.build(dict.fromkeys(digests, ("eager",)))
+    trial = deep.trial({first: "eager"})
+    assert trial.outcome is TrialOutcome.MEASURED
+    timed = {region.key.digest: region for region in trial.regions}
+    assert set(timed) == digests
+    assert trial.region_ns == timed[first].ns
+    assert trial.peak_bytes is None
+    again = deep.more_samples({first: "eager"}, trial)
+    assert trial.step_ns is not None
+    assert again.step_ns is not None
+    assert again.step_ns.ns[: len(trial.step_ns.ns)] == trial.step_ns.ns
+    assert len(again.step_ns.ns) > len(trial.step_ns.ns)
+
+
+@pytest.mark.slow
+def test_no_candidate_is_begun_when_the_time_is_over(deep: Session) -> None:
+    digest = deep.capture().graphs[0].key.digest
+    deep.prepare_judge()
+    deep.build({digest: ("cpp_wrapper",)}, 0.0)
+    trial = deep.trial({digest: "cpp_wrapper"})
+    assert (trial.outcome, trial.reason) == (TrialOutcome.UNTRIED, OUT_OF_TIME)
+    assert deep.trial({}).outcome is TrialOutcome.MEASURED
+
+
+@pytest.mark.slow
+def test_a_backward_can_have_another_candidate_than_its_forward() -> None:
+    session = Session(a_workload(nn.Sequential(nn.Linear(8, 8), nn.Tanh()), mode=Mode.TRAINING), lambda event: None)
+    try:
+        session.start()
+        capture = session.capture()
+        (digest,) = {graph.key.digest for graph in capture.graphs}
+        session.prepare_judge()
+        session.build({digest: ("fused/cpp_wrapper",)})
+        trial = session.trial({digest: "fused/cpp_wrapper"})
+        assert trial.outcome is TrialOutcome.MEASURED
+        assert {region.key.direction for region in trial.regions} == {Direction.FORWARD, Direction.BACKWARD}
+        assert trial.compile_ns
+        default_ns = session.compile_times()[digest]
+        assert default_ns > 0
+    finally:
+        session.close()
+
+
+# -- the clock of what compiles ---------------------------------------------------------------------------------------
+
+
+class Ticks:
+    def __init__(self) -> None:
+        self.now = 0
+
+    def __call__(self) -> int:
+        return self.now
+
+
+@pytest.fixture
+def ticks() -> Ticks:
+    return Ticks()
+
+
+def compile_for(clock: CompileClock, ticks: Ticks, ns: int, candidate: str = FUSED, *, inner: int = 1) -> None:
+    """One compilation with `inner` programs announced within it."""
+    for _ in range(inner + 1):
+        clock.begin("a", candidate)
+    ticks.now += ns
+    for _ in range(inner + 1):
+        clock.end("a", candidate)
+
+
+def test_a_program_within_its_graphs_compilation_is_counted_once(ticks: Ticks) -> None:
+    clock = CompileClock(ticks)
+    compile_for(clock, ticks, 100, inner=2)
+    assert clock.of({"a": FUSED}) == 100
+
+
+def test_a_backward_that_is_compiled_later_is_added_and_the_time_between_is_not(ticks: Ticks) -> None:
+    clock = CompileClock(ticks)
+    compile_for(clock, ticks, 100)
+    ticks.now += 5_000
+    compile_for(clock, ticks, 40, inner=0)
+    assert clock.of({"a": FUSED}) == 140
+
+
+def test_of_several_builds_the_longest_counts(ticks: Ticks) -> None:
+    """The second finds its kernels in torch's cache."""
+    clock = CompileClock(ticks)
+    compile_for(clock, ticks, 100)
+    clock.begin_build()
+    compile_for(clock, ticks, 30)
+    assert clock.of({"a": FUSED}) == 100
+
+
+def test_what_failed_within_does_not_stretch_the_next(ticks: Ticks) -> None:
+    clock = CompileClock(ticks)
+    clock.begin("a", "cpp_wrapper")
+    clock.begin("a", "cpp_wrapper")
+    ticks.now += 10
+    clock.end("a", "cpp_wrapper")  # the inner one raised, and never said that it ended
+    ticks.now += 1_000
+    compile_for(clock, ticks, 100, "eager")
+    assert clock.of({"a": "eager"}) == 100
+    assert clock.of({"a": "cpp_wrapper"}) is None
+
+
+def test_choices_are_added_up_and_one_that_was_not_compiled_makes_the_sum_unknown(ticks: Ticks) -> None:
+    clock = CompileClock(ticks)
+    compile_for(clock, ticks, 100)
+    clock.begin("b", FUSED)
+    ticks.now += 7
+    clock.end("b", FUSED)
+    assert clock.of({"a": FUSED, "b": FUSED}) == 107
+    assert clock.of({"a": FUSED, "c": FUSED}) is None
+    assert clock.of({}) is None
+
+
+def test_an_end_that_nobody_began_is_none(ticks: Ticks) -> None:
+    clock = CompileClock(ticks)
+    clock.end("a", FUSED)
+    assert clock.of({"a": FUSED}) is None
+
+
+# -- arithmetic -------------------------------------------------------------------------------------------------------
+
+
+def test_further_samples_stand_behind_those_there_are_pair_by_pair() -> None:
+    trial = Trial(TrialOutcome.MEASURED, step_ns=Samples((1, 2)), against=Samples((3, 4)))
+    more = with_samples(trial, Samples((30, 40)), Samples((10, 20)))
+    assert more.step_ns == Samples((1, 2, 10, 20))
+    assert more.against == Samples((3, 4, 30, 40))
+    unmeasured = Trial(TrialOutcome.FAILED)
+    assert with_samples(unmeasured, Samples((1,)), Samples((1,))) is unmeasured
+
+
+def test_own_times_are_those_of_the_graphs_that_were_tried() -> None:
+    def one(digest: str, direction: Direction, ns: int, against: int | None) -> RegionTime:
+        return RegionTime(GraphKey(digest, direction), ns, against)
+
+    regions = (
+        one("a", Direction.FORWARD, 5, 6),
+        one("a", Direction.BACKWARD, 7, 9),
+        one("b", Direction.INFERENCE, 100, None),
+    )
+    assert own_times(regions, {"a": "x"}) == (12, 15)
+    assert own_times(regions, {"b": "x"}) == (100, None)
+    assert own_times(regions, {"c": "x"}) == (None, None)
