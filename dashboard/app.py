@@ -1,4 +1,4 @@
-"""The dashboard's page and its server. It listens on this machine only, and takes nothing from the network."""
+"""The dashboard's page and its server. It listens on this machine only; where it is told an address, with a token."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import webbrowser
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 from analyzer.core.errors import MissingExtraError, UnreadableFileError, UsageError
 from analyzer.reporting.plain_text import plain
@@ -18,12 +18,12 @@ from analyzer.reporting.plain_text import plain
 if TYPE_CHECKING:
     import dash
 
-LOOPBACK: Final = "127.0.0.1"
-ALLOWED_HOSTS: Final = frozenset({LOOPBACK, "localhost"})
-"""A page of another site can make a browser call 127.0.0.1 under that site's name (DNS rebinding); it is refused."""
+    from dashboard.run_folder import RunData
 
-_THREADS: Final = 4
-_PAGE: Final = {"fontFamily": "system-ui, sans-serif", "margin": "24px", "maxWidth": "1600px"}
+LOOPBACK: Final = "127.0.0.1"
+_THREADS: Final = 8
+"""A browser asks over six connections at once."""
+ASSETS: Final = Path(__file__).resolve().parent / "assets"
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,38 +35,49 @@ class Server:
     close: Callable[[], None]
 
 
-def make_app(run: Path) -> dash.Dash:
-    """The page of a run folder, read now. A folder that is missing, empty or partial gives a page that says so.
+def make_app(target: Path, token: str | None = None) -> dash.Dash:
+    """The page of a run folder, a trace or a folder of ranks, read now. A folder that is missing, empty or partial
+    gives a page that says so. With a token, only who brings it is let in; without one, only this machine.
 
-    Raises MissingExtraError where Dash is not installed.
+    Raises MissingExtraError where Dash is not installed, UnreadableFileError for a trace that cannot be read.
     """
     _require_dash()
+    from dashboard.run_folder import read_run, read_target  # numpy and msgspec, which looking for dash does without
+
+    return app_of(read_target(target) if target.exists() else read_run(target), token)
+
+
+def app_of(data: RunData, token: str | None = None) -> dash.Dash:
+    """The page of what was read."""
     import dash  # 0.7 s, and optional in an installation without dependencies
-    from dash import html
 
-    from dashboard.panels.panel_list import PANELS
-    from dashboard.run_folder import read_run
+    from dashboard.entry import guard
+    from dashboard.layout import page_layout
+    from dashboard.timeline.routes import add_routes
+    from dashboard.timelines import timeline_page
 
-    data = read_run(run)
     app = dash.Dash(
         "graphbound_dashboard",
         serve_locally=True,
-        include_assets_files=False,
-        title=html_text.escape(f"Graphbound: {plain(run.name, 60)}"),
+        assets_folder=str(ASSETS),
+        title=html_text.escape(f"Graphbound: {plain(Path(data.folder).name, 60)}"),
         update_title="",
+        meta_tags=[{"name": "viewport", "content": "width=device-width, initial-scale=1"}],
     )
     # Without it a page with developer tools would ask plotly.com for the newest version.
     app.enable_dev_tools(debug=False, dev_tools_disable_version_check=True)
-    sections = [html.Section([html.H2(panel.title), *panel.build(data)], id=panel.id) for panel in PANELS]
-    app.layout = html.Div([html.H1("Graphbound"), *sections], style=_PAGE)
-    _refuse_other_hosts(app.server)
+    app.layout = page_layout(data)
+    add_routes(app.server, timeline_page(data))
+    guard(app.server, token)
     return app
 
 
-def make_server(app: dash.Dash, port: int | None) -> Server:
-    """Bind to `port` of the loopback address, a free one for None. Raises UsageError where the port is taken."""
-    listener = _listener(port)
-    url = f"http://{LOOPBACK}:{listener.getsockname()[1]}/"
+def make_server(app: dash.Dash, port: int | None, host: str | None = None, token: str | None = None) -> Server:
+    """Bind to `port` of the loopback address or of `host`, a free one for None. Raises UsageError where that fails."""
+    listener = _listener(port, host or LOOPBACK)
+    number = listener.getsockname()[1]
+    shown = f"[{host}]" if host and ":" in host else host or LOOPBACK
+    url = f"http://{shown}:{number}/" + (f"?token={token}" if token is not None else "")
     if importlib.util.find_spec("waitress") is not None:
         import waitress  # optional: what comes with Dash serves too
 
@@ -74,18 +85,31 @@ def make_server(app: dash.Dash, port: int | None) -> Server:
         return Server(url=url, run=server.run, close=server.close)
     from werkzeug.serving import make_server as make_werkzeug_server  # slow, and only without waitress
 
-    simple = make_werkzeug_server(LOOPBACK, listener.getsockname()[1], app.server, threaded=True, fd=listener.detach())
+    simple = make_werkzeug_server(host or LOOPBACK, number, app.server, threaded=True, fd=listener.detach())
     return Server(url=url, run=simple.serve_forever, close=simple.shutdown)
 
 
-def serve(run: Path, port: int | None, open_browser: bool) -> None:
-    """Serve a run folder until Ctrl-C; the address goes to stderr.
+def serve(target: Path, port: int | None, open_browser: bool, host: str | None = None) -> None:
+    """Serve a run folder, a trace or a folder of ranks until Ctrl-C; the address goes to stderr. With a `host` it
+    listens there, and the address carries a token without which nothing is answered.
 
-    Raises UnreadableFileError where there is no such folder, UsageError where the port is taken, MissingExtraError.
+    Raises UnreadableFileError where there is no such thing, or nothing in it that could be shown, UsageError where the
+    port is taken, MissingExtraError.
     """
-    if not run.is_dir():
-        raise UnreadableFileError(f"{run}: there is no such run folder", hint="`analyze model.py` writes one")
-    server = make_server(make_app(run), port)
+    if not target.exists():
+        raise UnreadableFileError(
+            f"{target}: there is no such run folder or trace", hint="`analyze model.py` writes one"
+        )
+    _require_dash()
+    from dashboard.entry import new_token
+    from dashboard.run_folder import read_target, require_contents  # as above
+
+    # A trace of a million events takes half a minute to be judged.
+    print(f"reading {plain(str(target))}", file=sys.stderr, flush=True)
+    data = read_target(target)
+    require_contents(data)
+    token = new_token() if host is not None else None
+    server = make_server(app_of(data, token), port, host, token)
     print(f"dashboard: {server.url} (Ctrl-C to stop)", file=sys.stderr, flush=True)
     if open_browser:
         webbrowser.open(server.url)
@@ -100,25 +124,21 @@ def _require_dash() -> None:
         raise MissingExtraError("the dashboard needs dash, which is not installed", hint="pip install dash waitress")
 
 
-def _listener(port: int | None) -> socket.socket:
-    listener = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
+def _listener(port: int | None, host: str) -> socket.socket:
+    try:
+        family = socket.getaddrinfo(host, port or 0, type=socket.SOCK_STREAM)[0][0]
+    except OSError as error:
+        raise UsageError(f"cannot listen on {host}: {error.strerror or error}", hint="leave --host out") from error
+    listener = socket.socket(family, socket.SOCK_STREAM)
     if sys.platform != "win32":
         # A port that a server has just left may be used again; on Windows this would share one in use.
         listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
-        listener.bind((LOOPBACK, port or 0))
+        listener.bind((host, port or 0))
         listener.listen()
     except OSError as error:
         listener.close()
         reason = error.strerror or str(error)
-        raise UsageError(f"cannot listen on port {port}: {reason}", hint="leave --port out for a free one") from error
+        where = f"port {port}" if host == LOOPBACK else f"port {port or 'of its choice'} of {host}"
+        raise UsageError(f"cannot listen on {where}: {reason}", hint="leave --port out for a free one") from error
     return listener
-
-
-def _refuse_other_hosts(flask_app: Any) -> None:
-    from flask import abort, request  # comes with Dash
-
-    @flask_app.before_request  # type: ignore[untyped-decorator]
-    def _check_host() -> None:
-        if request.host.rpartition(":")[0] not in ALLOWED_HOSTS and request.host not in ALLOWED_HOSTS:
-            abort(403)

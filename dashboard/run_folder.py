@@ -1,4 +1,6 @@
-"""What a run folder holds, as far as it can be read: a part that is missing says what would make it."""
+"""What can be shown: a run folder, a trace, or the traces of several ranks. A part that is missing says what would
+make it.
+"""
 
 from __future__ import annotations
 
@@ -6,11 +8,16 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
+from analyzer.core.device import Device
 from analyzer.core.errors import GraphboundError, UnreadableFileError
 from analyzer.core.report import Report
+from analyzer.core.shell import shell_path
+from analyzer.rank_analysis import TraceSettings, analyze_path
 from analyzer.reporting.json import REPORT_FILE, read_report
+from analyzer.trace_analysis import analyze_trace
 from collectors.readers.kineto import read_trace
-from dashboard.step_view import StepView, view_median_step
+from collectors.readers.sources import Source, list_sources
+from dashboard.timeline.recording import Recording, recording_of
 
 BEFORE_FILE: Final = "before.trace.json.gz"
 AFTER_FILE: Final = "after.trace.json.gz"
@@ -23,60 +30,130 @@ NO_AFTER: Final = (
     f"There is no {AFTER_FILE} in this folder: no plan was measured. "
     "It is written by `analyze model.py` without --no-optimize, when a plan changes the model."
 )
-NO_STEP: Final = "This trace marks no step (ProfilerStep#N), so that none can be shown. Open it in Perfetto instead."
+NO_EVENTS: Final = (
+    "This trace holds no event: record the program with torch.profiler.profile() around a few of its steps."
+)
 
 
 @dataclass(frozen=True, slots=True)
 class Side:
-    """One timeline. Where `view` is None, `missing` says why and what to do."""
+    """One timeline. Where `recording` is None, `missing` says why and what to do."""
 
     name: str
-    view: StepView | None
+    recording: Recording | None
     missing: str | None
 
 
 @dataclass(frozen=True, slots=True)
 class RunData:
-    """Where `report` is None, `missing` says why and what to do."""
+    """Where `report` is None, `missing` says why and what to do; `unreadable` is the error where a file was there.
+    `sides` are the timelines from top to bottom.
+    """
 
     folder: str
     report: Report | None
     missing: str | None
-    before: Side
-    after: Side
+    sides: tuple[Side, ...]
+    unreadable: UnreadableFileError | None = None
+
+
+def read_target(path: Path) -> RunData:
+    """A run folder, a trace, or a folder or archive of the traces of ranks. Raises UnreadableFileError for a trace, or
+    for ranks, of which nothing can be read.
+    """
+    if path.is_dir():
+        own = (REPORT_FILE, BEFORE_FILE, AFTER_FILE)
+        if any((path / name).exists() for name in own) or not any(path.iterdir()):
+            return read_run(path)
+    elif path.name == REPORT_FILE and path.exists():
+        return read_run(path.parent)
+    listing = list_sources(str(path))
+    return _one_trace(path, listing.sources[0]) if len(listing.sources) == 1 else _ranks(path, listing.sources)
 
 
 def read_run(folder: Path) -> RunData:
     """All that can be read of a run folder. Raises nothing for a file that is absent, cut or not what it should be."""
-    report, missing = _report(folder)
+    report, missing, unreadable = _report(folder)
+    device = report.device if report is not None else None
     return RunData(
         folder=str(folder),
         report=report,
         missing=missing,
-        before=_side("before", folder / BEFORE_FILE, NO_BEFORE),
-        after=_side("after", folder / AFTER_FILE, NO_AFTER),
+        sides=(
+            _side("before", folder / BEFORE_FILE, NO_BEFORE, device),
+            _side("after", folder / AFTER_FILE, NO_AFTER, device),
+        ),
+        unreadable=unreadable,
     )
 
 
-def _report(folder: Path) -> tuple[Report | None, str | None]:
-    if not folder.is_dir():
-        return None, f"There is no folder {folder}. `analyze model.py` writes one; its last line names it."
-    if not (folder / REPORT_FILE).exists():
-        return None, f"There is no {REPORT_FILE} in {folder}. Run `analyze model.py --out {folder}`."
+def require_contents(data: RunData) -> None:
+    """Raises UnreadableFileError where neither the report nor a timeline can be shown: a page would be empty."""
+    if data.report is not None or any(side.recording is not None for side in data.sides):
+        return
+    folder = Path(data.folder)
+    if data.unreadable is not None:
+        raise data.unreadable
+    raise UnreadableFileError(
+        f"{folder}: there is no {REPORT_FILE} in this folder, and no timeline: it holds no run",
+        hint=f"`analyze model.py --out {shell_path(folder)}` writes one into it",
+    )
+
+
+def _one_trace(path: Path, source: Source) -> RunData:
+    trace = read_trace(source)
+    report = analyze_trace(trace, str(path), hint=source.rank_hint).report
+    recording = recording_of(trace, None) if len(trace) else None
+    return RunData(str(path), report, None, (Side("recorded", recording, None if recording else NO_EVENTS),))
+
+
+def _ranks(path: Path, sources: tuple[Source, ...]) -> RunData:
+    """The rank that waits least for the others above the one that waits most."""
+    report = analyze_path(str(path), TraceSettings())
+    waits = report.ranks.waits if report.ranks is not None else ()
+    by_rank = {one.rank: one.source for one in report.ranks.ranks} if report.ranks is not None else {}
+    chosen: list[tuple[str, str]] = []
+    if waits:
+        least, most = min(waits, key=lambda wait: wait.waited_ns), max(waits, key=lambda wait: wait.waited_ns)
+        chosen.append((f"rank {least.rank}, which waits least for the others", by_rank[least.rank]))
+        if most.rank != least.rank:
+            chosen.append((f"rank {most.rank}, which waits most for the others", by_rank[most.rank]))
+    chosen += [(f"rank {rank}", name) for rank, name in sorted(by_rank.items()) if name not in {n for _, n in chosen}]
+    return RunData(str(path), report, None, tuple(_rank(name, source, sources) for name, source in chosen[:2]))
+
+
+def _rank(name: str, wanted: str, sources: tuple[Source, ...]) -> Side:
+    source = next((one for one in sources if str(one) == wanted), None)
+    if source is None:
+        return Side(name, None, f"{wanted} was not found again.")
     try:
-        return read_report(folder), None
+        return Side(name, recording_of(read_trace(source), None), None)
     except UnreadableFileError as error:
-        return None, _sentence(error)
+        return Side(name, None, _sentence(error))
 
 
-def _side(name: str, path: Path, absent: str) -> Side:
+def _report(folder: Path) -> tuple[Report | None, str | None, UnreadableFileError | None]:
+    if not folder.is_dir():
+        return None, f"There is no folder {folder}. `analyze model.py` writes one; its last line names it.", None
+    if not (folder / REPORT_FILE).exists():
+        run_it = f"Run `analyze model.py --out {shell_path(folder)}`."
+        return None, f"There is no {REPORT_FILE} in {folder}. {run_it}", None
+    try:
+        return read_report(folder), None, None
+    except UnreadableFileError as error:
+        return None, _sentence(error), error
+
+
+def _side(name: str, path: Path, absent: str, device: Device | None) -> Side:
     if not path.exists():
         return Side(name, None, absent)
     try:
-        view = view_median_step(read_trace(path))
+        trace = read_trace(path)
     except UnreadableFileError as error:
         return Side(name, None, _sentence(error))
-    return Side(name, view, None if view is not None else NO_STEP)
+    if not len(trace):
+        return Side(name, None, NO_EVENTS)
+    return Side(name, recording_of(trace, device), None)
 
 
 def _sentence(error: GraphboundError) -> str:

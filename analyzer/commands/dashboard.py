@@ -1,4 +1,4 @@
-"""`analyze dashboard RUN`: serves a run folder to a browser on this machine."""
+"""`analyze dashboard PATH`: serves a run folder, a trace or the traces of ranks to a browser on this machine."""
 
 from __future__ import annotations
 
@@ -11,8 +11,18 @@ from analyzer.core.errors import ExitCode
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("run", metavar="RUN", help="a run folder that `analyze model.py` wrote")
+    parser.add_argument(
+        "run",
+        metavar="PATH",
+        help="a run folder that `analyze model.py` wrote, a trace, or the traces of ranks",
+    )
     add_port(parser)
+    parser.add_argument(
+        "--host",
+        metavar="ADDRESS",
+        help="listen on this address of the machine, for whoever has the token in the printed link (default: for this "
+        "machine alone)",
+    )
     parser.add_argument(
         "--open",
         action=argparse.BooleanOptionalAction,
@@ -22,20 +32,20 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> ExitCode:
-    serve_until_interrupted(Path(arguments.run), arguments.port, open_browser=arguments.open)
+    serve_until_interrupted(Path(arguments.run), arguments.port, open_browser=arguments.open, host=arguments.host)
     return ExitCode.OK
 
 
-def serve_until_interrupted(run_folder: Path, port: int | None, *, open_browser: bool) -> None:
+def serve_until_interrupted(target: Path, port: int | None, *, open_browser: bool, host: str | None = None) -> None:
     """Serve until Ctrl-C, which is how it ends and no error. Raises GraphboundError where it cannot begin."""
     from dashboard.app import serve  # dash takes 0.7 s to import
 
     try:
-        serve(run_folder, port, open_browser)
+        serve(target, port, open_browser, host)
     except KeyboardInterrupt:
         return
 
 
 COMMAND: Final = Command(
-    name="dashboard", summary="look at a run folder in a browser", add_arguments=add_arguments, run=run
+    name="dashboard", summary="look at a run folder or a trace in a browser", add_arguments=add_arguments, run=run
 )

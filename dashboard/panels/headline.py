@@ -14,7 +14,6 @@ from dashboard.panels.panel import Component, Panel, empty_state
 from dashboard.run_folder import RunData
 
 _LIMIT: Final = 400
-_LOUD: Final = {"color": "#b00020", "fontWeight": "bold"}
 
 
 def build(run: RunData) -> list[Component]:
@@ -24,11 +23,11 @@ def build(run: RunData) -> list[Component]:
     facts = report.workload
     device = (report.device.name, *peaks_text(report.device))
     what = " · ".join((facts.name, facts.mode, *device, f"torch {report.versions.torch}"))
-    loud = [html.P(plain(text, _LIMIT), style=_LOUD) for text in _warnings(report)]
+    loud = [html.P(plain(text, _LIMIT), className="gb-loud") for text in _warnings(report)]
     return [
-        html.P(plain(what, _LIMIT), style={"color": "#666"}),
+        html.P(plain(what, _LIMIT), className="gb-quiet"),
         *loud,
-        html.P(plain(report.headline, _LIMIT), style={"fontSize": "20px", "fontWeight": "bold"}),
+        html.P(plain(report.headline, _LIMIT), className="gb-headline"),
         *_outcome(report),
     ]
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from enum import StrEnum
 from typing import Any
 
 from dash import html
@@ -14,6 +15,13 @@ Component = Any
 """A Dash component; Dash gives them no common public type."""
 
 
+class Page(StrEnum):
+    """Where a panel stands; the value is its name in the address of the page."""
+
+    OVERVIEW = "overview"
+    TIMELINE = "timeline"
+
+
 @dataclass(frozen=True, slots=True)
 class Panel:
     """`id` is the name of the file it lives in, and of its `<section>`."""
@@ -21,8 +29,9 @@ class Panel:
     id: str
     title: str
     build: Callable[[RunData], list[Component]]
+    page: Page = Page.OVERVIEW
 
 
 def empty_state(text: str) -> Component:
     """What stands where there is nothing to show: why, and what to do."""
-    return html.P(text, style={"color": "#555", "background": "#f3f3f3", "padding": "12px", "maxWidth": "70em"})
+    return html.P(text, className="gb-empty")

@@ -8,4 +8,4 @@ from dashboard.panels import headline, timelines, verdicts
 from dashboard.panels.panel import Panel
 
 PANELS: Final[tuple[Panel, ...]] = (headline.PANEL, verdicts.PANEL, timelines.PANEL)
-"""The timelines come last: they are the tallest, and Plotly draws them after the rest is readable."""
+"""A panel stands on its own page, in this order."""

@@ -36,7 +36,7 @@ def build(run: RunData) -> list[Component]:
     head = html.Tr([html.Th(title, style=_CELL) for title in _TITLES])
     table = html.Table([html.Thead(head), html.Tbody([_row(row) for row in rows[:MAX_ROWS]])])
     more = [html.P(f"and {len(rows) - MAX_ROWS} more in report.json")] if len(rows) > MAX_ROWS else []
-    return [table, *more, _legend(rows)]
+    return [html.Div(table, className="gb-wide"), *more, _legend(rows)]
 
 
 def _row(row: RegionRow) -> Component:

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from analyzer.core.errors import MissingExtraError, UnreadableFileError, UsageError
+from analyzer.core.errors import ExitCode, MissingExtraError, UnreadableFileError, UsageError
 from analyzer.reporting.json import write_report
 from dashboard import app as app_module
 from dashboard.app import LOOPBACK, Server, make_app, make_server, serve
@@ -81,12 +81,13 @@ def test_the_page_loads_nothing_from_elsewhere(run_folder: Path) -> None:
     page = client.get("/").text
     sources = re.findall(r'<(?:script|link)[^>]*(?:src|href)="([^"]*)"', page)
     assert len(sources) > 3
-    assert [source for source in sources if not source.startswith("/_")] == []
+    assert [source for source in sources if not source.startswith(("/_", "/assets/"))] == []
     config = json.loads(re.findall(r'id="_dash-config"[^>]*>(.*?)</script>', page)[0])
     assert config["disable_version_check"] is True
     assert config["ui"] is False
     for source in sources:
-        assert client.get(source).status_code == 200
+        with client.get(source) as answer:
+            assert answer.status_code == 200
 
 
 def test_a_page_of_another_site_is_refused(run_folder: Path) -> None:
@@ -142,7 +143,7 @@ def test_serving_says_where_opens_the_browser_and_lets_go_of_the_port(
         raise KeyboardInterrupt
 
     fake = Server(url="http://127.0.0.1:1/", run=interrupt, close=lambda: seen.append("closed"))
-    monkeypatch.setattr(app_module, "make_server", lambda app, port: fake)
+    monkeypatch.setattr(app_module, "make_server", lambda *_: fake)
     monkeypatch.setattr(app_module.webbrowser, "open", lambda url: seen.append(url))
     with pytest.raises(KeyboardInterrupt):
         serve(run_folder, None, True)
@@ -153,9 +154,54 @@ def test_serving_says_where_opens_the_browser_and_lets_go_of_the_port(
     assert seen[2:] == ["closed"]
 
 
+def test_serving_to_others_makes_a_token_and_serving_to_oneself_none(
+    run_folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[tuple[object, ...]] = []
+    monkeypatch.setattr(
+        app_module, "make_server", lambda app, *given: asked.append(given) or Server("", _nothing, _nothing)
+    )
+    serve(run_folder, 8080, False, "192.0.2.1")
+    serve(run_folder, None, False)
+    (port, host, token), without = asked
+    assert (port, host, without) == (8080, "192.0.2.1", (None, None, None))
+    assert len(str(token)) >= 32
+
+
 def test_serving_no_folder_is_an_error(tmp_path: Path) -> None:
     with pytest.raises(UnreadableFileError, match="no such run folder"):
         serve(tmp_path / "nowhere", None, False)
+
+
+@pytest.mark.parametrize("report", [None, "{}", "", "[]", '{"schema": 999}', "\x00"])
+def test_a_folder_with_nothing_to_show_is_one_error_and_no_server(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, report: str | None
+) -> None:
+    monkeypatch.setattr(app_module, "make_server", lambda *_: pytest.fail("it was started"))
+    if report is not None:
+        (tmp_path / "report.json").write_text(report)
+    with pytest.raises(UnreadableFileError) as raised:
+        serve(tmp_path, None, False)
+    assert str(tmp_path) in raised.value.message
+    assert raised.value.hint
+    assert raised.value.exit_code == ExitCode.USAGE
+
+
+def test_a_damaged_report_beside_a_timeline_is_served(
+    run_folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "before.trace.json.gz").write_bytes((run_folder / "before.trace.json.gz").read_bytes())
+    (tmp_path / "report.json").write_text("{}")
+    served: list[object] = []
+    monkeypatch.setattr(
+        app_module, "make_server", lambda *given: served.append(given) or Server("", _nothing, _nothing)
+    )
+    serve(tmp_path, None, False)
+    assert served
+
+
+def _nothing() -> None:
+    pass
 
 
 def test_a_missing_dash_is_named_with_its_install_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

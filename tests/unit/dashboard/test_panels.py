@@ -12,21 +12,25 @@ import pytest
 from plotly.utils import PlotlyJSONEncoder
 
 from dashboard.panels import timelines, verdicts
-from dashboard.panels.panel import Panel
+from dashboard.panels.panel import Page, Panel
 from dashboard.panels.panel_list import PANELS
 from dashboard.run_folder import RunData, Side, read_run
-from dashboard.step_view import Bar, BarKind, StepView
-from tests.reports import MS, a_graph, a_key, a_report, an_empty_report
+from dashboard.timeline.recording import recording_of
+from tests.reports import a_graph, a_report, an_empty_report
+from tests.unit.dashboard.runs import a_recording
 
 every_panel = pytest.mark.parametrize("panel", PANELS, ids=lambda p: p.id)
 
-_BAR = Bar(lane=0, kind=BarKind.KERNEL, name="gemm", region=a_key(1), start_ns=0, duration_ns=MS)
-_VIEW = StepView(number=1, steps=3, duration_ns=10 * MS, lanes=("stream 7",), bars=(_BAR,), left_out=0, is_host=False)
+
+def _side(name: str) -> Side:
+    return Side(name, recording_of(a_recording().trace(), None), None)
+
+
+_SIDES = (_side("before"), _side("after"))
 
 
 def _run(**changes: Any) -> RunData:
-    sides = (Side("before", _VIEW, None), Side("after", _VIEW, None))
-    return replace(RunData("runs/x", a_report(), None, *sides), **changes)
+    return replace(RunData("runs/x", a_report(), None, _SIDES), **changes)
 
 
 def _text(panel: Panel, run: RunData) -> str:
@@ -57,7 +61,7 @@ def test_an_empty_folder_gives_a_state_that_says_what_to_do(panel: Panel, tmp_pa
 @every_panel
 def test_a_run_that_was_stopped_early_is_shown_as_far_as_it_came(panel: Panel) -> None:
     nothing = Side("before", None, "There is no before.trace.json.gz"), Side("after", None, "There is no after")
-    assert len(panel.build(_run(report=an_empty_report(), before=nothing[0], after=nothing[1]))) >= 1
+    assert len(panel.build(_run(report=an_empty_report(), sides=nothing))) >= 1
 
 
 def test_the_headline_is_loud_where_the_report_is_partial_or_silent() -> None:
@@ -69,7 +73,7 @@ def test_the_headline_is_loud_where_the_report_is_partial_or_silent() -> None:
 
 def test_the_verdict_table_has_a_row_for_each_region_with_its_bar() -> None:
     (table, legend) = verdicts.build(_run())
-    rows = table.children[1].children
+    rows = table.children.children[1].children
     assert [row.children[0].children for row in rows] == ["gptlite.py:41", "gap gptlite.py:57", "gptlite.py:88"]
     assert rows[0].children[1].children == "CPU 92 % → memory 92 %"
     widths = [float(span.style["width"].removesuffix("px")) for span in rows[0].children[3].children.children]
@@ -83,14 +87,17 @@ def test_a_thousand_graphs_are_cut_and_counted() -> None:
     assert "and 700 more in report.json" in text
 
 
-def test_what_is_not_drawn_is_said() -> None:
-    thinned = Side("before", replace(_VIEW, left_out=26_288), None)
-    assert timelines.left_out_text(thinned) is not None
-    assert "before: 26,288 bars are not drawn, 1 are" in _text(PANELS[2], _run(before=thinned))
-    assert "not drawn" not in _text(PANELS[2], _run())
-
-
 def test_one_timeline_is_shown_without_the_other_and_says_why() -> None:
-    text = _text(PANELS[2], _run(after=Side("after", None, "no plan was measured")))
+    text = _text(PANELS[2], _run(sides=(_SIDES[0], Side("after", None, "no plan was measured"))))
     assert "after: no plan was measured" in text
-    assert '"gptlite.py:41"' in text
+    assert f'"{timelines.CANVAS_ID}"' in text
+
+
+def test_without_any_timeline_there_is_no_canvas_to_fill() -> None:
+    text = _text(PANELS[2], _run(sides=(Side("recorded", None, "it holds no event"),)))
+    assert timelines.CANVAS_ID not in text
+    assert "recorded: it holds no event" in text
+
+
+def test_every_page_has_a_panel() -> None:
+    assert {panel.page for panel in PANELS} == set(Page)

@@ -1,0 +1,228 @@
+"""The lanes of a trace, and what is known of an event in them."""
+
+from __future__ import annotations
+
+from collections import Counter
+from pathlib import Path
+from typing import Final
+
+import numpy as np
+import pytest
+
+from analyzer.core.trace import EventKind, Trace
+from collectors.readers.kineto import read_trace
+from dashboard.timeline.facts import EventFacts, event_facts, place_of
+from dashboard.timeline.lane import LaneKind
+from dashboard.timeline.recording import name_graphs, recording_of
+from dashboard.timeline.shades import FIRST_GRAPH, Fixed
+from dashboard.timeline.timeline import Timeline, timeline_of
+from tests.reports import a_key
+from tests.traces import Recording
+from tests.unit.dashboard.runs import a_recording
+
+GOLDENS: Final = Path(__file__).resolve().parents[2] / "golden"
+SHARED: Final = Path(__file__).resolve().parents[4] / "shared" / "traces"
+
+
+def _timeline(trace: Trace) -> Timeline:
+    recording = recording_of(trace, None)
+    return timeline_of(recording, name_graphs([recording], {}))
+
+
+@pytest.fixture(scope="module")
+def timeline() -> Timeline:
+    return _timeline(a_recording().trace())
+
+
+def _row(timeline: Timeline, name: str, number: int = 0) -> int:
+    trace = timeline.recording.trace
+    return [row for row in range(len(trace)) if trace.name(row) == name][number]
+
+
+def _facts(timeline: Timeline, name: str, number: int = 0) -> EventFacts:
+    return event_facts(timeline, *place_of(timeline, _row(timeline, name, number)), {a_key(1): "model.py:41"})
+
+
+def _value(facts: EventFacts, label: str) -> str:
+    return next(fact.value for fact in facts.facts if fact.label == label)
+
+
+def test_there_is_a_lane_for_steps_graphs_threads_gaps_and_streams_in_this_order(timeline: Timeline) -> None:
+    assert [(group.kind.value, group.label) for group in timeline.groups] == [
+        ("steps", "steps"),
+        ("graphs", "graphs"),
+        ("host", "host thread 100"),
+        ("host", "host thread 200"),
+        ("gaps", "no kernel computes"),
+        ("device graphs", "graphs on the device"),
+        ("stream", "stream 7"),
+        ("stream", "stream 9"),
+        ("stream", "stream 20"),
+    ]
+
+
+def test_every_row_of_the_trace_is_in_one_lane_and_is_found_there(timeline: Timeline) -> None:
+    trace = timeline.recording.trace
+    drawn = [
+        int(row)
+        for group in timeline.groups
+        if group.kind in (LaneKind.HOST, LaneKind.STREAM)
+        for lane in timeline.lanes[group.first : group.first + group.count]
+        for row in lane.row
+    ]
+    assert sorted(drawn) == list(range(len(trace)))
+    for row in range(len(trace)):
+        lane, at = place_of(timeline, row)
+        assert int(timeline.lanes[lane].row[at]) == row
+
+
+def test_gaps_are_the_window_without_its_computing_kernels_and_have_their_causes(timeline: Timeline) -> None:
+    gaps, budget = timeline.gaps, timeline.recording.budget
+    assert budget is not None
+    assert (gaps.ns.sum(axis=1) == gaps.end_ns - gaps.start_ns).all()
+    assert (gaps.start_ns[1:] >= gaps.end_ns[:-1]).all()
+    trace = timeline.recording.trace
+    busy = np.zeros(budget.window.end_ns - budget.window.start_ns, dtype=bool)
+    for row in trace.rows(EventKind.KERNEL).tolist():
+        if "nccl" not in trace.name(row):
+            start = int(trace.start_ns[row]) - budget.window.start_ns
+            busy[start : start + int(trace.duration_ns[row])] = True
+    assert int(gaps.ns.sum()) == int((~busy).sum())
+    causes = {Fixed(code) for code in gaps.cause.tolist()}
+    assert {Fixed.GAP_STARVED, Fixed.GAP_COPY, Fixed.GAP_COMMUNICATION} <= causes
+
+
+def test_kernels_have_the_colour_of_their_graph_and_the_longest_graph_the_first(timeline: Timeline) -> None:
+    shades = {}
+    for row in range(len(timeline.recording.trace)):
+        lane, at = place_of(timeline, row)
+        shades[timeline.recording.trace.name(row)] = int(timeline.lanes[lane].by_graph[at])
+    assert shades["gemm"] == FIRST_GRAPH
+    assert shades["relu"] == shades["softmax"] == FIRST_GRAPH + 1
+    assert shades["ncclDevKernel_AllReduce_Sum_f32"] == Fixed.NO_GRAPH
+    assert shades["cudaDeviceSynchronize"] == Fixed.WAIT
+    bound = {
+        timeline.recording.trace.name(int(row)): int(code)
+        for lane in timeline.lanes
+        if lane.reach_at is None
+        for row, code in zip(lane.row, lane.by_bound, strict=True)
+        if code == Fixed.COMMUNICATION
+    }
+    assert set(bound) == {"ncclDevKernel_AllReduce_Sum_f32"}
+
+
+def test_device_work_of_two_calls_of_a_graph_is_two_stretches() -> None:
+    run = Recording()
+    for _ in range(3):
+        with run.step(), run.graph(str(a_key(1))):
+            run.launch("gemm", us=5)
+            run.launch("gemm", us=5)
+    stretches = _timeline(run.trace()).stretches
+    assert stretches.rows.tolist() == [2, 2, 2]
+
+
+def test_a_kernel_says_where_it_comes_from_and_leads_there(timeline: Timeline) -> None:
+    facts = _facts(timeline, "gemm", 1)
+    assert (facts.kind, facts.end_ns - facts.start_ns) == ("kernel", 5_000)
+    assert _value(facts, "source") == "model.py:41"
+    assert _value(facts, "operator") == "aten::mm"
+    assert _value(facts, "input shapes") == "64×64; 64×64"
+    assert _value(facts, "flops of matrix products").startswith(
+        "174,763"
+    )  # 2 · 64³ shared by the three kernels of its operator
+    assert "step" in {fact.label for fact in facts.facts}
+    (launch, graph) = facts.follows
+    assert timeline.recording.trace.name(int(timeline.lanes[launch.lane].row[launch.at])) == "cudaLaunchKernel"
+    assert timeline.recording.trace.name(int(timeline.lanes[graph.lane].row[graph.at])) == f"graphbound::{a_key(1)}"
+    back = event_facts(timeline, launch.lane, launch.at, {})
+    assert (back.follows[0].lane, back.follows[0].at) == place_of(timeline, _row(timeline, "gemm", 1))
+
+
+def test_the_queue_delay_is_from_the_end_of_the_launch_call() -> None:
+    run = Recording()
+    run.launch("first", us=50)
+    run.launch("second", us=5)
+    run.orphan("lost", us=5)
+    timeline = _timeline(run.trace())
+    # The second call ends at 2 µs, the first kernel at 51.
+    assert _value(_facts(timeline, "second"), "queue delay").startswith("49.0 µs after")
+    assert _value(_facts(timeline, "first"), "queue delay").startswith("0 ns after")
+    assert _value(_facts(timeline, "lost"), "queue delay").startswith("unknown")
+
+
+def test_unknown_costs_are_said_to_be_unknown(timeline: Timeline) -> None:
+    assert _value(_facts(timeline, "relu"), "flops, bytes") == "unknown"
+
+
+def test_a_replay_leads_to_what_it_started(timeline: Timeline) -> None:
+    facts = _facts(timeline, "cudaGraphLaunch")
+    assert _value(facts, "device rows it started") == "2"
+    (follow,) = facts.follows
+    assert (follow.lane, follow.at) == place_of(timeline, _row(timeline, "relu"))
+
+
+def test_a_gap_says_its_causes_and_leads_to_what_ended_it(timeline: Timeline) -> None:
+    group = next(group for group in timeline.groups if group.kind is LaneKind.GAPS)
+    told = [event_facts(timeline, group.first, at, {}) for at in range(len(timeline.lanes[group.first]))]
+    assert Counter(one.kind for one in told) == {"gap": len(told)}
+    idle = [one for one in told if one.title.startswith("gap: starved")]
+    assert idle
+    for one in idle:
+        (follow,) = one.follows
+        assert int(timeline.lanes[follow.lane].start_ns[follow.at]) == one.end_ns
+
+
+@pytest.mark.parametrize(("lane", "at"), [(-1, 0), (0, -1), (999, 0), (0, 10**9)])
+def test_there_is_no_event_outside_of_the_lanes(timeline: Timeline, lane: int, at: int) -> None:
+    with pytest.raises(IndexError):
+        event_facts(timeline, lane, at, {})
+
+
+def test_a_trace_without_steps_or_device_work_still_has_its_rows() -> None:
+    run = Recording()
+    run.host(1)
+    with run.op("aten::mm"):
+        run.call("cudaGetDevice", us=1)
+    timeline = _timeline(run.trace())
+    assert timeline.recording.budget is None
+    assert [group.kind for group in timeline.groups] == [LaneKind.HOST]
+    assert _facts(timeline, "aten::mm").title == "aten::mm"
+
+
+@pytest.mark.parametrize("shift_ns", [1, 10**15])
+def test_shifting_all_times_changes_no_lane(shift_ns: int) -> None:
+    early, late = Recording(), Recording(now_ns=shift_ns)
+    for run in (early, late):
+        with run.step(), run.graph(str(a_key(1))):
+            run.launch("gemm", us=5)
+    for mine, other in zip(_timeline(early.trace()).lanes, _timeline(late.trace()).lanes, strict=True):
+        assert mine.start_ns.tolist() == other.start_ns.tolist()
+        assert mine.by_graph.tolist() == other.by_graph.tolist()
+
+
+def test_of_a_recorded_run_every_kernel_stands_on_a_stream() -> None:
+    """What the recorder does between steps is in the file and in no lane: no row may be taken for its neighbour."""
+    trace = read_trace(GOLDENS / "granite_h200" / "before.trace.json.gz")
+    timeline = _timeline(trace)
+    own = timeline.recording.trace
+    kernels = own.rows(EventKind.KERNEL)
+    kinds = {timeline.group_of(int(lane)).kind for lane in timeline.lane_of_row[kernels]}
+    assert kinds == {LaneKind.STREAM}
+    # 251 kernels a step, three steps.
+    assert kernels.size == 753
+    assert {own.name(int(row)) for row in kernels} <= {trace.name(int(row)) for row in trace.rows(EventKind.KERNEL)}
+
+
+@pytest.mark.parametrize("name", ["mi210_gpu_only", "cpu_only_rank34", "b300_qwen3_graph_decode", "h100_qwen_train"])
+def test_of_traces_by_others_every_row_is_drawn_and_every_sum_is_that_of_its_events(name: str) -> None:
+    path = SHARED / f"{name}.json.gz"
+    if not path.exists():
+        pytest.skip("no shared/traces beside the checkout")
+    timeline = _timeline(read_trace(path))
+    assert (timeline.lane_of_row >= 0).all()
+    for group in timeline.groups:
+        for number in range(group.first, group.first + group.count):
+            assert event_facts(timeline, number, len(timeline.lanes[number]) - 1, {}).title
+    gaps, budget = timeline.gaps, timeline.recording.budget
+    assert budget is not None
+    assert int(gaps.ns[:, 0].sum()) == sum(part.ns for part in budget.whole.parts if part.part.value == "starved")
