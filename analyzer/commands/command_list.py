@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from analyzer.commands import compare, dashboard, demo, doctor, explain, show, trace
+from analyzer.commands import check, compare, dashboard, demo, doctor, explain, show, trace
 from analyzer.commands.command import Command
 
 COMMANDS: Final[tuple[Command, ...]] = (
@@ -15,4 +15,5 @@ COMMANDS: Final[tuple[Command, ...]] = (
     doctor.COMMAND,
     trace.COMMAND,
     compare.COMMAND,
+    check.COMMAND,
 )

@@ -1,0 +1,100 @@
+"""The base of a comparison: the same model at another commit, run here and now."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from analyzer.checking.in_turn import Side, time_in_turn
+from analyzer.checking.project import Project
+from analyzer.checking.settings import CheckSettings
+from analyzer.checking.sources import FileSources
+from analyzer.checking.subjects import Made, graphs_alone, spec_of, standing_in, whole_run
+from analyzer.checking.worktree import changed_lines, worktree_at
+from analyzer.core.baseline import ModelBaseline
+from analyzer.core.errors import ExitCode, GraphboundError
+from analyzer.core.graphs import SourceLine
+from analyzer.core.report import Report
+from analyzer.gate.judge import Case, baseline_of
+from analyzer.gate.reading import Needs
+from analyzer.gate.times import InTurn
+from analyzer.progress import Progress
+
+
+@dataclass(frozen=True, slots=True)
+class Beside:
+    """`baseline` None: the base has no such model, which `notes` say, or could not be run, which is the `error`.
+    `in_turn` None: it was not timed.
+    """
+
+    baseline: ModelBaseline | None
+    in_turn: InTurn | None = None
+    crowd: str | None = None
+    notes: tuple[str, ...] = ()
+    error: str | None = None
+    changed: tuple[SourceLine, ...] = ()
+
+
+def run_beside(
+    name: str, target: str, settings: CheckSettings, project: Project, scratch: Path, progress: Progress
+) -> Beside:
+    """Run the model as it was at `settings.against`, then both in turn. Raises UsageError where there is no such
+    commit. A base that cannot be run is an error: nothing was compared.
+    """
+    reference = settings.against or "HEAD"
+    with worktree_at(reference, project.root) as root:
+        where = Path(target)
+        is_file = where.suffix == ".py" and where.is_relative_to(project.root)
+        base_target = root / where.relative_to(project.root) if is_file else where
+        if is_file and not base_target.is_file():
+            return Beside(None, notes=(f"{name} is not in {reference}: there is nothing to hold it against",))
+        here = Path.cwd().resolve()
+        folder = root / here.relative_to(project.root) if here.is_relative_to(project.root) else root
+        base = _side(str(base_target) if is_file else target, settings, folder if folder.is_dir() else root, root)
+        head = _side(target, settings, here, project.root)
+        return _beside(name, base, head, settings, project, _Work(scratch, progress))
+
+
+@dataclass(frozen=True, slots=True)
+class _Work:
+    scratch: Path
+    progress: Progress
+
+
+def _beside(name: str, base: Side, head: Side, settings: CheckSettings, project: Project, work: _Work) -> Beside:
+    reference = settings.against or "HEAD"
+    try:
+        made = _made(base, settings, work)
+    except GraphboundError as error:
+        return Beside(None, error=f"nothing was compared: {reference} does not run: {error.message}")
+    if made.exit_code != ExitCode.OK or made.report.partial is not None:
+        return Beside(None, error=f"nothing was compared: the run of {reference} ended early: {made.report.partial}")
+    strange = _of_head(made.report, FileSources(project.root, head.folder))
+    if strange is not None:
+        return Beside(None, error=f"nothing was compared: {reference} ran {strange} of the checkout under test")
+    sources = FileSources(base.root, base.folder)
+    reach = Needs.CLOCK if settings.runs else Needs.GRAPHS
+    case = Case(name, made.report, project.policy, sources, reach=reach)
+    stored = baseline_of(case)
+    if not settings.runs:
+        return Beside(stored, changed=changed_lines(reference, project.root))
+    turns = time_in_turn(base, head, work.scratch, work.progress)
+    return Beside(stored, turns.in_turn, turns.crowd, changed=changed_lines(reference, project.root))
+
+
+def _made(base: Side, settings: CheckSettings, work: _Work) -> Made:
+    with standing_in(base.folder, base.root):
+        if not settings.runs:
+            return graphs_alone(base.spec, work.progress)
+        return whole_run(base.spec, None, work.scratch / "base", work.progress)
+
+
+def _side(target: str, settings: CheckSettings, folder: Path, root: Path) -> Side:
+    return Side(spec_of(target, settings.mode, settings.device, settings.entry), folder, root)
+
+
+def _of_head(report: Report, head: FileSources) -> str | None:
+    """A file of the checkout under test that the base's graphs are made of; None where there is none."""
+    graphs = report.capture.graphs if report.capture is not None else ()
+    files = sorted({line.file for graph in graphs for line in graph.source})
+    return next((head.path(file) for file in files if Path(file).is_absolute() and head.is_own(file)), None)

@@ -1,0 +1,293 @@
+"""The whole of `analyze check`: every model, against its baseline or against another commit, as one result."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Final
+
+from analyzer.checking.against import Beside, run_beside
+from analyzer.checking.project import Project, find_project, read_baseline, write_baseline, write_text
+from analyzer.checking.settings import CheckSettings
+from analyzer.checking.sources import FileSources
+from analyzer.checking.subjects import Made, graphs_alone, is_run, saved, spec_of, whole_run
+from analyzer.core.baseline import Baseline, ModelBaseline
+from analyzer.core.errors import ExitCode, GraphboundError, UsageError
+from analyzer.core.gate import GateResult, GateStatus, ModelGate
+from analyzer.core.plan import Plan
+from analyzer.core.policy import Policy
+from analyzer.core.report import Report
+from analyzer.core.settings import Mode
+from analyzer.gate.baseline_file import encode_baseline
+from analyzer.gate.headline import gate_headline
+from analyzer.gate.judge import Case, baseline_of, judge
+from analyzer.gate.policy_text import policy_text
+from analyzer.gate.reading import Needs
+from analyzer.progress import Progress
+from analyzer.rules import RULES
+from optimizers.plan import read_plan
+
+RULE_IDS: Final = tuple(rule.id for rule in RULES)
+
+
+@dataclass(frozen=True, slots=True)
+class _Judged:
+    """`stored` is what a new baseline has of it, None where it was not judged."""
+
+    gate: ModelGate
+    case: Case | None = None
+    stored: ModelBaseline | None = None
+
+
+def run_check(settings: CheckSettings, progress: Progress) -> GateResult:
+    """Judge every target. Writes the baseline of what has none yet, and with `init` all of it.
+
+    Raises UsageError where there is nothing to judge or a file is none; a model that cannot be run is in the result.
+    """
+    project = find_project(settings.budget_file, Path.cwd())
+    targets = settings.targets or tuple(_from_policy(model, project) for model in project.policy.models)
+    if not targets:
+        raise UsageError(
+            "what should be checked?", hint='`analyze check model.py`, or models = ["model.py"] in [tool.graphbound]'
+        )
+    stored, shown = _stored(settings, project)
+    with TemporaryDirectory(prefix="graphbound-check-") as scratch:
+        check = _Check(settings, project, stored, shown, Path(scratch), progress)
+        judged = [check.judged(target) for target in targets]
+    return _result(settings, project, stored, shown, judged)
+
+
+@dataclass(frozen=True, slots=True)
+class _Check:
+    settings: CheckSettings
+    project: Project
+    stored: Baseline | None
+    shown: str
+    scratch: Path
+    progress: Progress
+
+    def judged(self, target: str) -> _Judged:
+        name = self._name(target, self.settings.mode)
+        try:
+            made = self._made(target)
+            name = self._name(made.report.workload.source, made.report.workload.mode) if is_run(target) else name
+            case = self._case(name, target, made)
+            beside = self._beside(name, target)
+        except UsageError:
+            raise
+        except GraphboundError as error:
+            text = error.message if error.hint is None else f"{error.message} ({error.hint})"
+            return _Judged(ModelGate(name, None, (), error=text, error_code=int(error.exit_code)))
+        if beside is not None:
+            case = replace(
+                case, baseline=beside.baseline, against=self.settings.against, in_turn=beside.in_turn,
+                crowd=case.crowd or beside.crowd,
+                changed=beside.changed,
+            )  # fmt: skip
+        gate = judge(case)
+        if made.exit_code != ExitCode.OK:
+            gate = replace(gate, error_code=made.exit_code)
+        if beside is not None:
+            gate = replace(gate, notes=(*gate.notes, *beside.notes), error=gate.error or beside.error)
+        old = self.stored.of(name, made.report.workload.device) if self.stored is not None else None
+        return _Judged(gate, case, None if gate.error is not None else baseline_of(case, old))
+
+    def _made(self, target: str) -> Made:
+        if is_run(target):
+            return saved(target)
+        settings = self.settings
+        spec = spec_of(_found(target), settings.mode, settings.device, settings.entry)
+        if not settings.runs:
+            return graphs_alone(spec, self.progress)
+        plan = self.project.policy.plan(self._name(target, settings.mode))
+        return whole_run(
+            spec, None if plan is None else str(self.project.folder / plan), self._out(target), self.progress
+        )
+
+    def _case(self, name: str, target: str, made: Made) -> Case:
+        report = made.report
+        sources = FileSources(self.project.root, Path.cwd(), made.written_ns)
+        # What is accepted unseen is held against nothing but written limits.
+        known = self.stored if not self.settings.init else None
+        baseline = known.of(name, report.workload.device) if known is not None else None
+        crowd = report.crowd
+        return Case(
+            name=name,
+            report=report,
+            policy=self.project.policy,
+            sources=sources,
+            silences=sources.silences(report, RULE_IDS),
+            baseline=baseline,
+            against=self.shown if baseline is not None else None,
+            plan=self._plan(name),
+            reach=_reach(report, self.settings.runs),
+            crowd="other programs kept the machine busy meanwhile" if crowd is not None and crowd.is_crowded else None,
+            folder=str(made.folder) if made.folder is not None and is_run(target) else None,
+        )
+
+    def _beside(self, name: str, target: str) -> Beside | None:
+        """The base, where another commit was asked for."""
+        if self.settings.against is None:
+            return None
+        if is_run(target):
+            raise UsageError(
+                f"--against runs the model itself, and {target} is a recorded run", hint="give it model.py"
+            )
+        return run_beside(name, _found(target), self.settings, self.project, self.scratch, self.progress)
+
+    def _plan(self, name: str) -> Plan | None:
+        path = self.project.policy.plan(name)
+        return None if path is None else read_plan(self.project.folder / path)
+
+    def _name(self, target: str, mode: str) -> str:
+        """What the policy and the baseline call it: its path from the policy's folder, and its mode in training."""
+        path = Path(target)
+        shown = target
+        if path.suffix == ".py":
+            whole = (Path.cwd() / path).resolve()
+            whole = whole if whole.exists() else (self.project.root / path).resolve()
+            shown = (
+                whole.relative_to(self.project.folder).as_posix()
+                if whole.is_relative_to(self.project.folder)
+                else target
+            )
+        return f"{shown} ({mode})" if mode == Mode.TRAINING.value else shown
+
+    def _out(self, target: str) -> Path:
+        number = len(list(self.scratch.iterdir()))
+        return self.scratch / f"{number}-{Path(target).stem}"
+
+
+def _reach(report: Report, runs: bool) -> Needs:
+    if not runs:
+        return Needs.GRAPHS
+    return Needs.STEPS if report.is_recorded else Needs.CLOCK
+
+
+def _found(target: str) -> str:
+    """An absolute path for a file: processes are started in other folders too."""
+    path = Path(target)
+    if path.suffix == ".py" or path.exists():
+        if not path.is_file():
+            raise UsageError(f"there is no file {target}")
+        return str(path.resolve())
+    return target
+
+
+def _from_policy(model: str, project: Project) -> str:
+    path = project.folder / model
+    return str(path) if Path(model).suffix == ".py" or path.exists() else model
+
+
+def _stored(settings: CheckSettings, project: Project) -> tuple[Baseline | None, str]:
+    """What is held against, and what it is called. A run folder is a baseline of the models that it has."""
+    if settings.baseline is None:
+        return read_baseline(project.baseline_file, project.policy.baseline), project.policy.baseline
+    if not is_run(settings.baseline) or _is_baseline(Path(settings.baseline)):
+        return read_baseline(Path(settings.baseline), settings.baseline), settings.baseline
+    made = saved(settings.baseline)
+    sources = FileSources(project.root, Path.cwd(), made.written_ns)
+    check = _Check(settings, project, None, settings.baseline, Path(), _Nothing())
+    name = check._name(made.report.workload.source, made.report.workload.mode)
+    case = Case(name, made.report, project.policy, sources, reach=_reach(made.report, True))
+    return Baseline((baseline_of(case),), settings.baseline), settings.baseline
+
+
+def _is_baseline(path: Path) -> bool:
+    return path.is_file() and path.name != "report.json"
+
+
+class _Nothing:
+    """Progress of what makes none."""
+
+    def stage(self, name: str) -> None: ...
+    def step(self, done: int, total: int, note: str = "") -> None: ...
+    def note(self, text: str) -> None: ...
+    def close(self) -> None: ...
+
+
+def _result(
+    settings: CheckSettings, project: Project, stored: Baseline | None, shown: str, judged: Sequence[_Judged]
+) -> GateResult:
+    known = stored or Baseline()
+    notes: list[str] = []
+    if settings.against is None and (stored is None or settings.baseline is None or not is_run(settings.baseline)):
+        notes += _write(settings, project, known, shown, judged)
+    models = tuple(one.gate for one in judged)
+    sources = FileSources(project.root, Path.cwd())
+    is_known = settings.against is not None or any(one.case is not None and one.case.baseline for one in judged)
+    against = (settings.against or shown) if is_known else None
+    accept = None
+    if settings.against is None and any(_is_changed(model) for model in models):
+        new = _with(known, (one.stored for one in judged if one.stored is not None))
+        accept = encode_baseline(new) if new.models != known.models and not settings.init else None
+    if not settings.runs:
+        notes.append("--no-run: gates that need a recorded step or a clock were left out")
+    return GateResult(
+        headline=gate_headline(models, sources, against),
+        models=models,
+        against=against,
+        accept=accept,
+        accept_file=str(_baseline_path(settings, project)) if accept is not None else None,
+        notes=tuple(notes),
+        command=settings.command,
+    )
+
+
+def _is_changed(model: ModelGate) -> bool:
+    return any(check.status in (GateStatus.IMPROVED, GateStatus.FAILED, GateStatus.WARNED) for check in model.checks)
+
+
+def _write(
+    settings: CheckSettings, project: Project, known: Baseline, shown: str, judged: Sequence[_Judged]
+) -> list[str]:
+    """Store what has no baseline yet, and never in place of anything: that is accepted with `--init`, or by hand."""
+    path = _baseline_path(settings, project)
+    whole = [one for one in judged if one.stored is not None]
+    if settings.init:
+        notes = _write_policy(settings, project, [one for one in whole if one.case is not None])
+        write_baseline(path, _with(known, (one.stored for one in whole if one.stored is not None)))
+        return [*notes, f"wrote the values of {_models(whole)} to {shown}"]
+    new = [one for one in whole if one.case is not None and one.case.baseline is None]
+    times = [one for one in whole if one not in new and _new_times(one) is not None]
+    if not new and not times:
+        return []
+    added = [one.stored for one in new if one.stored is not None]
+    added += [entry for one in times if (entry := _new_times(one)) is not None]
+    write_baseline(path, _with(known, added))
+    notes = [f"no baseline yet of {_models(new)}: its values were written to {shown}; commit it"] if new else []
+    return notes + ([f"no times yet of this machine class for {_models(times)}: written to {shown}"] if times else [])
+
+
+def _new_times(one: _Judged) -> ModelBaseline | None:
+    """The old entry with times of a machine class that it had none of; None where there is nothing to add."""
+    if one.case is None or one.case.baseline is None or one.stored is None:
+        return None
+    old = one.case.baseline
+    added = [times for times in one.stored.times if all(times.machine.difference(known.machine) for known in old.times)]
+    return replace(old, times=(*old.times, *added)) if added and one.gate.has_passed else None
+
+
+def _write_policy(settings: CheckSettings, project: Project, judged: Sequence[_Judged]) -> list[str]:
+    path = (Path.cwd() / settings.budget_file) if settings.budget_file else project.folder / "graphbound.toml"
+    if project.policy.source is not None:
+        return [f"{project.policy.source} has a policy already, and was left as it is"]
+    models = [model.case for model in judged if model.case is not None]
+    write_text(path, policy_text(Policy(baseline=project.policy.baseline), [case.name for case in models]))
+    return [f"wrote the policy to {path.name}"]
+
+
+def _with(known: Baseline, models: Iterable[ModelBaseline]) -> Baseline:
+    for model in models:
+        known = known.having(model)
+    return known
+
+
+def _models(judged: Sequence[_Judged]) -> str:
+    return ", ".join(one.gate.name for one in judged)
+
+
+def _baseline_path(settings: CheckSettings, project: Project) -> Path:
+    return project.baseline_file if settings.baseline is None else Path(settings.baseline)

@@ -1,0 +1,87 @@
+"""The files of a project that a check reads and writes: its policy and its baseline."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from analyzer.checking.sources import root_above
+from analyzer.core.baseline import Baseline
+from analyzer.core.errors import UsageError
+from analyzer.core.policy import Policy
+from analyzer.gate.baseline_file import decode_baseline, encode_baseline
+from analyzer.gate.policy_file import read_policy
+
+POLICY_FILE: Final = "graphbound.toml"
+PROJECT_FILE: Final = "pyproject.toml"
+
+
+@dataclass(frozen=True, slots=True)
+class Project:
+    """`root` is the repository's root, or the policy's folder where there is none. All paths are absolute."""
+
+    policy: Policy
+    folder: Path
+    root: Path
+
+    @property
+    def baseline_file(self) -> Path:
+        return self.folder / self.policy.baseline
+
+
+def find_project(budget_file: str | None, start: Path) -> Project:
+    """The policy in `budget_file`; else the nearest one at or above `start`, up to the repository's root; else the
+    preset alone. Raises UsageError where a file is not one.
+    """
+    start = start.resolve()
+    root = root_above(start)
+    if budget_file is not None:
+        path = (start / budget_file).resolve()
+        policy = _policy_in(path)
+        if policy is None:
+            raise UsageError(f"{budget_file} has no table [tool.graphbound]", hint="`analyze check --init` writes one")
+        return Project(policy, path.parent, root or path.parent)
+    above = [folder for folder in (start, *start.parents) if root is None or folder.is_relative_to(root)]
+    for folder in above if root is not None else above[:1]:
+        for name in (POLICY_FILE, PROJECT_FILE):
+            policy = _policy_in(folder / name) if (folder / name).is_file() else None
+            if policy is not None:
+                return Project(policy, folder, root or folder)
+    return Project(Policy(folder=str(start)), start, root or start)
+
+
+def read_baseline(path: Path, shown: str) -> Baseline | None:
+    """None where there is no such file. Raises UnreadableFileError where it is no baseline."""
+    try:
+        data = path.read_bytes()
+    except FileNotFoundError:
+        return None
+    except OSError as error:
+        raise UsageError(f"cannot read {shown}: {error.strerror}") from error
+    return decode_baseline(data, shown)
+
+
+def write_text(path: Path, text: str) -> None:
+    """At once or not at all. Raises UsageError where it cannot be written."""
+    unfinished = path.with_name(f".{path.name}.{os.getpid()}")
+    try:
+        unfinished.write_text(text, encoding="utf-8")
+        unfinished.replace(path)
+    except OSError as error:
+        unfinished.unlink(missing_ok=True)
+        raise UsageError(f"cannot write {path}: {error.strerror}") from error
+
+
+def write_baseline(path: Path, baseline: Baseline) -> None:
+    write_text(path, encode_baseline(baseline))
+
+
+def _policy_in(path: Path) -> Policy | None:
+    try:
+        text = path.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        reason = error.strerror if isinstance(error, OSError) else "it is not UTF-8"
+        raise UsageError(f"cannot read {path}: {reason}") from error
+    return read_policy(text, path.name, str(path.parent), is_project=path.name == PROJECT_FILE)

@@ -1,0 +1,106 @@
+"""Reports to be judged: read from a run folder, or made by running a model in a process of its own."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Final
+
+from analyzer.assemble import assemble
+from analyzer.core.errors import ExitCode
+from analyzer.core.report import Report
+from analyzer.core.settings import Mode, RunSettings, WorkloadSpec
+from analyzer.core.shell import shell_path
+from analyzer.driver import ChildDriver
+from analyzer.lab import LOAD_LIMIT_S, start_afresh
+from analyzer.measured import Measured
+from analyzer.narrator import Narrator
+from analyzer.pipeline import run
+from analyzer.progress import Progress
+from analyzer.reporting.json import REPORT_FILE, read_report
+
+COMPILE_LIMIT_S: Final = 600.0
+"""Silence allowed while the default compiles, as in a whole run."""
+
+
+@dataclass(frozen=True, slots=True)
+class Made:
+    """`folder` None: the report is in none that lasts. `exit_code` is the run's own; `written_ns` when a saved
+    report was written, None for one made just now.
+    """
+
+    report: Report
+    folder: Path | None
+    exit_code: int = int(ExitCode.OK)
+    written_ns: int | None = None
+
+
+def is_run(target: str) -> bool:
+    path = Path(target)
+    return (path / REPORT_FILE).is_file() or (path.suffix == ".json" and path.is_file())
+
+
+def saved(target: str) -> Made:
+    """Raises UnreadableFileError."""
+    path = Path(target)
+    report = read_report(path)
+    file = path / REPORT_FILE if path.is_dir() else path
+    return Made(report, file.parent, written_ns=file.stat().st_mtime_ns)
+
+
+def whole_run(spec: WorkloadSpec, plan: str | None, out: Path, progress: Progress) -> Made:
+    """The diagnosis of a model without a search, or the verification of its plan. Raises GraphboundError."""
+    settings = RunSettings(workload=spec, out=str(out), optimize=plan is not None, plan=plan)
+    finished = run(settings, progress)
+    return Made(finished.report, out, int(finished.exit_code))
+
+
+def graphs_alone(spec: WorkloadSpec, progress: Progress) -> Made:
+    """The model compiled with torch's defaults and called until nothing compiles any more: no step is timed, no trace
+    recorded. Raises GraphboundError.
+    """
+    told = Narrator(progress)
+    measured = Measured()
+    with TemporaryDirectory(prefix="graphbound-check-") as scratch:
+        driver = ChildDriver(spec, Path(scratch) / "program.log", told.hear)
+        try:
+            told.stage("loading the model")
+            measured.facts = start_afresh(driver, ())
+            measured.versions = driver.call("versions")
+            measured.environment = driver.call("environment")
+            told.stage("compiling with torch.compile's defaults")
+            measured.capture = driver.call("capture", limit_s=COMPILE_LIMIT_S)
+            measured.uncompiled = driver.call("uncompiled")
+            told.stage("reading the model's operators")
+            measured.ops = driver.call("operators", limit_s=LOAD_LIMIT_S)
+            measured.facts = driver.call("facts")
+        finally:
+            driver.close()
+    return Made(assemble(measured, target=spec.target, next_command=f"analyze {shell_path(spec.target)}"), None)
+
+
+def spec_of(target: str, mode: Mode, device: str | None, entry: str | None) -> WorkloadSpec:
+    return WorkloadSpec(target=target, mode=mode, device=device, entry=entry)
+
+
+@contextmanager
+def standing_in(folder: Path, root: Path) -> Iterator[None]:
+    """Start processes as if the command had been typed in `folder` of the checkout at `root`, its packages before
+    installed ones: a checkout that is installed in editable mode would otherwise be imported in place of this one.
+    """
+    before, path = Path.cwd(), os.environ.get("PYTHONPATH")
+    own = dict.fromkeys(str(each) for each in (folder, root, root / "src") if each.is_dir())
+    os.chdir(folder)
+    os.environ["PYTHONPATH"] = os.pathsep.join([*own, *([path] if path else [])])
+    try:
+        yield
+    finally:
+        os.chdir(before)
+        if path is None:
+            os.environ.pop("PYTHONPATH", None)
+        else:
+            os.environ["PYTHONPATH"] = path

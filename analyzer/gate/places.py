@@ -1,0 +1,158 @@
+"""Where the numbers of a report come from, named so that code which moved is the same place; and what is new of it."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Collection, Iterable, Sequence
+from dataclasses import dataclass, replace
+from typing import Final
+
+from analyzer.core.baseline import StoredPlace
+from analyzer.core.finding import Finding
+from analyzer.core.graphs import SourceLine
+from analyzer.core.report import Report
+from analyzer.gate.reading import Sources
+
+TIMELESS: Final = (
+    "graph_break",
+    "recompilation",
+    "recompile_limit",
+    "no_graph_captured",
+    "cudagraph_skip",
+    "compile_changes_results",
+    "missing_no_grad",
+    "host_constant",
+    "float64_leak",
+    "tf32_off",
+    "anomaly_mode",
+    "deterministic_mode",
+    "empty_cache_in_loop",
+    "python_custom_op",
+    "autocast_recast",
+    "moe_expert_loop",
+)
+"""Rules that judge by what was captured, logged or set, and by no time: they find the same in the same program."""
+
+KERNELS: Final = "kernels"
+CODE: Final = "generated_code"
+"""In place of a rule, where a graph is the place: its count is its kernels a step, or its bytes of code."""
+
+NOWHERE: Final = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """One finding or graph of this run. `stored` is its name without a line, `finding` None for a graph, which covers
+    `lines`.
+    """
+
+    stored: StoredPlace
+    where: SourceLine | None
+    finding: Finding | None = None
+    lines: tuple[SourceLine, ...] = ()
+
+    def among(self, changed: Collection[SourceLine]) -> Place:
+        """A graph at the first of its lines that a change touched, where one did; else as it is."""
+        touched = {(line.file, line.line) for line in changed}
+        found = next((line for line in self.lines if (line.file, line.line) in touched), None)
+        return self if found is None or self.finding is not None else replace(self, where=found)
+
+
+def places_of(report: Report, sources: Sources) -> tuple[Place, ...]:
+    """Every finding of a timeless rule, and every graph with its kernels and code."""
+    found = [
+        Place(_stored(finding.rule, finding.where, finding.count, sources), finding.where, finding)
+        for finding in report.findings
+        if finding.rule in TIMELESS
+    ]
+    return (*found, *_graph_places(report, sources))
+
+
+def stored_places(places: Iterable[Place]) -> tuple[StoredPlace, ...]:
+    """For a baseline: equal ones as one with their counts added, in a fixed order."""
+    counts: Counter[StoredPlace] = Counter()
+    for place in places:
+        counts[replace(place.stored, count=1)] += place.stored.count
+    return tuple(sorted(replace(name, count=count) for name, count in counts.items()))
+
+
+def new_places(places: Sequence[Place], known: Sequence[StoredPlace], rules: Sequence[str]) -> tuple[Place, ...]:
+    """Those of these rules that the baseline does not have, or has fewer of; `stored.count` is then how many more.
+
+    A line that was edited is matched by its function where as many of the rule's vanished there as appeared: the same
+    finding in other words is not new.
+    """
+    mine = [place for place in places if place.stored.rule in rules]
+    before: Counter[StoredPlace] = Counter()
+    for old in known:
+        if old.rule in rules:
+            before[replace(old, count=1)] += old.count
+    left = [_taken(place, before) for place in mine]
+    spare: Counter[StoredPlace] = Counter()
+    for name, count in before.items():
+        spare[replace(name, text=NOWHERE, count=1)] += count
+    return tuple(
+        replace(place, stored=replace(place.stored, count=more))
+        for place, open_count in zip(mine, left, strict=True)
+        if (more := _spared(place, open_count, spare)) > 0
+    )
+
+
+def changed_graphs(places: Sequence[Place], known: Sequence[StoredPlace], what: str) -> tuple[Place, ...]:
+    """The graphs with more of `what` than the baseline's graph at the same line has, the largest growth first."""
+    before = {replace(old, count=1): old.count for old in known if old.rule == what}
+    grown = [
+        (place.stored.count - before.get(replace(place.stored, count=1), 0), place)
+        for place in places
+        if place.stored.rule == what
+    ]
+    return tuple(place for more, place in sorted(grown, key=lambda pair: -pair[0]) if more > 0)
+
+
+def _taken(place: Place, before: Counter[StoredPlace]) -> int:
+    """How many of this place are not among those of before, of which as many are taken as there are."""
+    name = replace(place.stored, count=1)
+    taken = min(before[name], place.stored.count)
+    before[name] -= taken
+    return place.stored.count - taken
+
+
+def _spared(place: Place, count: int, spare: Counter[StoredPlace]) -> int:
+    name = replace(place.stored, text=NOWHERE, count=1)
+    taken = min(spare[name], count)
+    spare[name] -= taken
+    return count - taken
+
+
+def _stored(rule: str, where: SourceLine | None, count: int, sources: Sources) -> StoredPlace:
+    if where is None:
+        return StoredPlace(rule, NOWHERE, NOWHERE, NOWHERE, count)
+    return StoredPlace(rule, sources.path(where.file), where.function or NOWHERE, sources.text(where), count)
+
+
+def _graph_places(report: Report, sources: Sources) -> tuple[Place, ...]:
+    kernels = [
+        Place(_stored(KERNELS, graph.where, round(graph.kernels_per_step), sources), graph.where, None, graph.source)
+        for graph in report.graphs
+        if graph.kernels_per_step is not None and graph.is_in_step
+    ]
+    graphs = report.capture.graphs if report.capture is not None else ()
+    code = [
+        Place(_stored(CODE, graph.where, graph.code_bytes, sources), graph.where, None, graph.source)
+        for graph in graphs
+        if graph.code_bytes is not None
+    ]
+    # Graphs that begin at one line (forward and backward, or two shapes) are one place.
+    return (*_added_up(kernels), *_added_up(code))
+
+
+def _added_up(places: Sequence[Place]) -> tuple[Place, ...]:
+    totals: dict[StoredPlace, Place] = {}
+    for place in places:
+        name = replace(place.stored, count=1)
+        known = totals.get(name)
+        count = place.stored.count + (known.stored.count if known is not None else 0)
+        lines = (*(known.lines if known is not None else ()), *place.lines)
+        where = known.where if known is not None else place.where
+        totals[name] = Place(replace(place.stored, count=count), where, None, lines)
+    return tuple(totals.values())

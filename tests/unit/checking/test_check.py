@@ -1,0 +1,306 @@
+"""The whole of `analyze check` over saved runs, and over models whose runs are not real."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from analyzer.checking import check as checking
+from analyzer.checking.settings import CheckSettings
+from analyzer.checking.subjects import Made
+from analyzer.cli import main
+from analyzer.core.baseline import Baseline
+from analyzer.core.errors import ExitCode, UsageError, UserProgramError
+from analyzer.core.gate import GateResult, GateStatus
+from analyzer.core.policy import BASELINE_FILE
+from analyzer.core.report import Report
+from analyzer.core.settings import WorkloadSpec
+from analyzer.gate.baseline_file import decode_baseline, encode_baseline
+from analyzer.progress import SilentProgress
+from analyzer.reporting.json import write_report
+from tests.gates import a_break, a_model_report, of
+from tests.reports import at
+
+
+@pytest.fixture
+def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A repository with two models, in which one stands."""
+    (tmp_path / ".git").mkdir()
+    for name in ("gptlite.py", "other.py"):
+        (tmp_path / name).write_text("\n".join(f"line {n}" for n in range(1, 100)) + "\n")
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv("GITHUB_ACTIONS", raising=False)
+    return tmp_path
+
+
+def here(project: Path, report: Report) -> Report:
+    """The report as of a model of this project."""
+
+    def moved(file: str) -> str:
+        return file.replace("/home/ada", str(project))
+
+    findings = tuple(
+        replace(f, where=None if f.where is None else replace(f.where, file=moved(f.where.file)))
+        for f in report.findings
+    )
+    return replace(
+        report, findings=findings, workload=replace(report.workload, source=moved(report.workload.source))
+    )  # fmt: skip
+
+
+def saved(project: Path, name: str, report: Report) -> str:
+    folder = project / "runs" / name
+    folder.mkdir(parents=True)
+    write_report(here(project, report), folder / "report.json")
+    return str(folder)
+
+
+def run(**settings: object) -> GateResult:
+    return checking.run_check(CheckSettings(**settings), SilentProgress())  # type: ignore[arg-type]
+
+
+def stored(project: Path) -> Baseline:
+    return decode_baseline((project / BASELINE_FILE).read_bytes(), BASELINE_FILE)
+
+
+def test_the_first_check_says_so_passes_and_writes_a_baseline(project: Path) -> None:
+    result = run(targets=(saved(project, "a", a_model_report(breaks=1)),))
+    assert result.has_passed
+    assert result.against is None
+    assert "baseline" in result.headline
+    assert any("no baseline yet of gptlite.py" in note for note in result.notes)
+    assert stored(project).of("gptlite.py", "cuda") is not None
+
+
+def test_the_second_is_held_against_it_and_writes_nothing(project: Path) -> None:
+    target = saved(project, "a", a_model_report(breaks=1))
+    run(targets=(target,))
+    before = (project / BASELINE_FILE).read_bytes()
+    result = run(targets=(target,))
+    assert result.has_passed
+    assert result.against == BASELINE_FILE
+    assert result.accept is None
+    assert (project / BASELINE_FILE).read_bytes() == before
+
+
+def test_a_new_break_fails_keeps_the_baseline_and_offers_the_new_one(project: Path) -> None:
+    run(targets=(saved(project, "a", a_model_report()),))
+    before = (project / BASELINE_FILE).read_bytes()
+    result = run(targets=(saved(project, "b", a_model_report(breaks=1)),))
+    assert result.exit_code == ExitCode.GATE_FAILED
+    assert result.headline.startswith("1 new graph break: up to +0.80 ms a step, gptlite.py:57")
+    assert (project / BASELINE_FILE).read_bytes() == before, "a worse value is never stored unasked"
+    assert result.accept is not None
+    accepted = decode_baseline(result.accept.encode(), "new").of("gptlite.py", "cuda")
+    assert accepted is not None
+    value = accepted.value("graph_breaks")
+    assert value is not None
+    assert value.value == 1
+
+
+def test_an_improvement_passes_and_offers_the_new_file(project: Path) -> None:
+    run(targets=(saved(project, "a", a_model_report(breaks=1)),))
+    result = run(targets=(saved(project, "b", a_model_report()),))
+    assert result.has_passed
+    assert "better" in result.headline
+    assert result.accept is not None
+    assert json.loads(result.accept)["models"][0]["values"]
+
+
+def test_init_accepts_what_is_there_and_writes_a_policy_once(project: Path) -> None:
+    run(targets=(saved(project, "a", a_model_report()),))
+    worse = saved(project, "b", a_model_report(breaks=1))
+    result = run(targets=(worse,), init=True)
+    assert result.has_passed
+    assert (project / "graphbound.toml").is_file()
+    assert any("wrote the policy" in note for note in result.notes)
+    assert run(targets=(worse,)).has_passed
+    again = run(targets=(worse,), init=True)
+    assert any("has a policy already" in note for note in again.notes)
+
+
+def test_a_comment_in_the_source_silences_its_line(project: Path) -> None:
+    run(targets=(saved(project, "a", a_model_report()),))
+    lines = (project / "gptlite.py").read_text().splitlines()
+    lines[56] = "x.item()  # graphbound: ignore[graph_break]"
+    (project / "gptlite.py").write_text("\n".join(lines) + "\n")
+    result = run(targets=(saved(project, "b", a_model_report(breaks=1)),))
+    assert result.has_passed
+    assert of("graph_breaks", result.models[0]).status is GateStatus.SILENCED
+
+
+def test_a_run_folder_is_a_baseline_too(project: Path) -> None:
+    base, head = saved(project, "a", a_model_report()), saved(project, "b", a_model_report(breaks=1))
+    result = run(targets=(head,), baseline=base)
+    assert not result.has_passed
+    assert result.against == base
+    assert not (project / BASELINE_FILE).exists()
+    assert run(targets=(base,), baseline=base).has_passed
+
+
+def test_times_of_a_new_machine_are_added_beside_the_old(project: Path) -> None:
+    report = a_model_report()
+    run(targets=(saved(project, "a", report),))
+    other = replace(report, device=replace(report.device, name="NVIDIA B200"))
+    result = run(targets=(saved(project, "b", other),))
+    assert result.has_passed
+    assert any("no times yet of this machine class" in note for note in result.notes)
+    model = stored(project).of("gptlite.py", "cuda")
+    assert model is not None
+    assert [times.machine.device for times in model.times] == ["NVIDIA H200", "NVIDIA B200"]
+    before = (project / BASELINE_FILE).read_bytes()
+    run(targets=(saved(project, "c", other),))
+    assert (project / BASELINE_FILE).read_bytes() == before
+
+
+def test_a_partial_run_fails_and_is_not_stored(project: Path) -> None:
+    result = run(targets=(saved(project, "a", a_model_report(partial="Ctrl-C")),))
+    assert result.exit_code == ExitCode.GATE_FAILED
+    assert "ended early" in result.headline
+    assert not (project / BASELINE_FILE).exists()
+
+
+def test_several_models_of_the_policy_are_run_and_one_that_fails_costs_no_other(
+    project: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (project / "graphbound.toml").write_text('models = ["gptlite.py", "other.py"]\n')
+    seen: list[str] = []
+
+    def fake(spec: WorkloadSpec, plan: str | None, out: Path, progress: object) -> Made:
+        seen.append(Path(spec.target).name)
+        assert Path(spec.target).is_absolute()
+        assert plan is None
+        if spec.target.endswith("other.py"):
+            raise UserProgramError("the model does not run")
+        return Made(here(project, a_model_report()), out)
+
+    monkeypatch.setattr(checking, "whole_run", fake)
+    result = run()
+    assert seen == ["gptlite.py", "other.py"]
+    assert [model.name for model in result.models] == ["gptlite.py", "other.py"]
+    assert result.models[0].has_passed
+    assert result.models[1].error == "the model does not run"
+    assert result.exit_code == ExitCode.USER_PROGRAM
+    assert result.headline.startswith("other.py: could not be checked")
+
+
+def test_without_a_run_only_gates_of_graphs_are_judged(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fake(spec: WorkloadSpec, progress: object) -> Made:
+        return Made(here(project, a_model_report()), None)
+
+    monkeypatch.setattr(checking, "graphs_alone", fake)
+    result = run(targets=("gptlite.py",), runs=False)
+    judged = {check.gate for check in result.models[0].checks}
+    assert "graph_breaks" in judged
+    assert judged.isdisjoint({"kernels", "host_syncs", "step_time", "accuracy"})
+    assert any("--no-run" in note for note in result.notes)
+    # What was not run stays as it was stored.
+    run(targets=(saved(project, "a", a_model_report()),), init=True)
+    kept = run(targets=("gptlite.py",), runs=False, init=True)
+    assert kept.has_passed
+    model = stored(project).of("gptlite.py", "cuda")
+    assert model is not None
+    assert model.value("kernels") is not None
+    assert model.times
+
+
+def test_nothing_to_check_is_a_usage_error(project: Path) -> None:
+    with pytest.raises(UsageError, match="what should be checked"):
+        run()
+    with pytest.raises(UsageError, match="there is no file"):
+        run(targets=("gone.py",))
+
+
+def test_training_is_another_model_than_inference(project: Path) -> None:
+    report = a_model_report()
+    run(targets=(saved(project, "a", replace(report, workload=replace(report.workload, mode="training"))),))
+    assert stored(project).of("gptlite.py (training)", "cuda") is not None
+
+
+@pytest.mark.parametrize(
+    ("words", "code"),
+    [
+        (["runs/base"], 0),
+        (["runs/base", "--baseline", "runs/base"], 0),
+        (["runs/worse"], 1),
+        (["runs/worse", "--baseline", "runs/worse"], 0),
+        (["runs/worse", "--format", "json"], 1),
+        (["gone.py"], 2),
+        ([], 2),
+        (["runs/base", "--against", "main"], 2),
+        (["runs/base", "--against", "main", "--baseline", "runs/base"], 2),
+        (["runs/base", "--budget-file", "gone.toml"], 2),
+        (["runs/base", "--bugdet-file", "x"], 2),
+    ],
+)
+def test_the_command_exits_as_promised(
+    project: Path, words: list[str], code: int, capsys: pytest.CaptureFixture[str]
+) -> None:
+    saved(project, "base", a_model_report())
+    saved(project, "worse", a_model_report(breaks=1))
+    run(targets=("runs/base",))
+    assert main(["check", *words, "--quiet"]) == code
+    seen = capsys.readouterr()
+    if code == 1 and "json" not in words:
+        assert seen.out.startswith("FAILED: 1 new graph break")
+        assert "gptlite.py:57" in seen.out
+        assert "again: analyze check runs/worse" in seen.out
+    if code == 2:
+        assert seen.err.startswith("error: ")
+        assert not seen.out
+
+
+def test_the_names_of_a_report_reach_no_terminal_as_they_are(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    run(targets=(saved(project, "a", a_model_report()),))
+    hostile = replace(
+        a_break(57), message="\x1b]0;owned\x07", remedy="a\n::error::b", where=at("/home/ada/\x1b[2J.py:57")
+    )
+    main(["check", saved(project, "b", a_model_report(findings=(hostile,))), "-q"])
+    out = capsys.readouterr().out
+    assert "\x1b" not in out
+    assert "\x07" not in out
+    assert not any(line.startswith("::error") for line in out.splitlines())
+
+
+@pytest.mark.parametrize("golden", ["mixed_graphs_h200", "granite_h200"])
+def test_a_real_run_is_quiet_against_itself(golden: str, root: Path, project: Path) -> None:
+    """Of an H200; it is older than two of the gates, which say so and cannot pass."""
+    (project / "graphbound.toml").write_text('gates = {host_syncs = "off", generated_code = "off"}\n')
+    target = str(root / "tests" / "golden" / golden)
+    first = run(targets=(target,))
+    assert first.has_passed, [check.message for check in first.models[0].failures]
+    second = run(targets=(target,))
+    assert second.has_passed
+    assert not second.models[0].warnings
+    assert second.accept is None
+
+
+def test_what_an_older_run_does_not_say_fails_with_that_reason(root: Path, project: Path) -> None:
+    result = run(targets=(str(root / "tests" / "golden" / "granite_h200"),))
+    check = of("host_syncs", result.models[0])
+    assert check.status is GateStatus.BROKEN
+    assert "an older Graphbound" in check.message
+
+
+def test_one_graph_break_less_than_a_real_run_stored_fails_on_its_line(root: Path, project: Path) -> None:
+    (project / "graphbound.toml").write_text('gates = {host_syncs = "off", generated_code = "off"}\n')
+    target = str(root / "tests" / "golden" / "mixed_graphs_h200")
+    run(targets=(target,))
+    baseline = stored(project)
+    (model,) = baseline.models
+    known = [place for place in model.places if place.rule == "graph_break"]
+    fewer = replace(
+        model,
+        places=tuple(place for place in model.places if place is not known[0]),
+        values=tuple(
+            replace(v, value=v.value - known[0].count) if v.gate == "graph_breaks" else v for v in model.values
+        ),
+    )
+    (project / BASELINE_FILE).write_text(encode_baseline(baseline.having(fewer)))
+    check = of("graph_breaks", run(targets=(target,)).models[0])
+    assert check.status is GateStatus.FAILED
+    assert check.where is not None
+    assert check.where.file.endswith("mixed_graphs.py")

@@ -1,0 +1,194 @@
+"""Exact gates: a changed number fails and names its line; what is unknown fails too; what is old stays quiet."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from analyzer.core.finding import RuleFailure
+from analyzer.core.gate import GateLevel, GateStatus
+from analyzer.core.graphs import SourceLine
+from analyzer.gate.judge import baseline_of, judge
+from analyzer.gate.silence import read_silences
+from tests.gates import Lines, a_break, a_case, a_model_report, a_policy, of
+from tests.reports import MS, at
+
+
+def test_nothing_changed_passes_in_every_gate() -> None:
+    report = a_model_report(breaks=2)
+    judged = judge(a_case(report, report))
+    assert judged.has_passed
+    assert not judged.warnings
+    assert of("graph_breaks", judged).status is GateStatus.PASSED
+
+
+def test_a_new_break_fails_and_names_its_line_its_cost_and_its_remedy() -> None:
+    judged = judge(a_case(a_model_report(breaks=2), a_model_report(breaks=1)))
+    check = of("graph_breaks", judged)
+    assert check.status is GateStatus.FAILED
+    assert check.where == at("/home/ada/gptlite.py:58")
+    assert check.places == (check.where,)
+    assert check.ns_per_step == round(0.8 * MS)
+    assert "2 graph breaks, 1 in graphbound.baseline.json" in check.message
+    assert "gptlite.py:58" in check.message
+    assert "line 57" not in check.message
+    assert check.remedy
+    # The graph that it left behind is explained by the same line.
+    assert of("graphs", judged).where == check.where
+
+
+def test_code_that_moved_is_no_new_break() -> None:
+    before = a_case(a_model_report(findings=(a_break(57),)), sources=Lines({57: "x.item()"}))
+    moved = a_case(
+        a_model_report(findings=(a_break(157),)), baseline_of(before), sources=Lines({157: "x.item()"})
+    )  # fmt: skip
+    judged = judge(moved)
+    assert judged.has_passed
+    assert not judged.warnings
+
+
+def test_an_edited_line_that_still_breaks_is_the_same_break() -> None:
+    before = a_case(a_model_report(findings=(a_break(57),)), sources=Lines({57: "x.item()"}))
+    after = a_case(a_model_report(findings=(a_break(57),)), baseline_of(before), sources=Lines({57: "int(x.item())"}))
+    assert not judge(after).warnings
+
+
+def test_one_break_for_another_is_a_new_finding_though_the_number_is_the_same() -> None:
+    elsewhere = replace(a_break(99), where=SourceLine("/home/ada/gptlite.py", 99, "attend"))
+    judged = judge(a_case(a_model_report(findings=(elsewhere,)), a_model_report(findings=(a_break(57),))))
+    assert of("graph_breaks", judged).status is GateStatus.PASSED
+    found = of("new_findings", judged)
+    assert found.status is GateStatus.WARNED
+    assert found.where == elsewhere.where
+
+
+def test_what_a_count_has_named_is_not_told_again_as_a_new_finding() -> None:
+    judged = judge(a_case(a_model_report(breaks=1), a_model_report()))
+    assert of("new_findings", judged).status is GateStatus.PASSED
+
+
+def test_fewer_breaks_are_an_improvement_that_passes() -> None:
+    judged = judge(a_case(a_model_report(), a_model_report(breaks=1)))
+    assert of("graph_breaks", judged).status is GateStatus.IMPROVED
+    assert judged.has_passed
+
+
+def test_without_a_baseline_it_says_so_and_passes() -> None:
+    judged = judge(a_case(a_model_report(breaks=3)))
+    check = of("graph_breaks", judged)
+    assert check.status is GateStatus.NOT_COMPARED
+    assert "nothing is stored" in check.message
+    assert judged.has_passed
+
+
+def test_a_written_limit_needs_no_baseline_and_blames_every_break() -> None:
+    judged = judge(a_case(a_model_report(breaks=2), policy=a_policy(graph_breaks=["error", {"max": 1}])))
+    check = of("graph_breaks", judged)
+    assert check.status is GateStatus.FAILED
+    assert len(check.places) == 2
+
+
+def test_a_written_limit_stands_for_the_stored_value() -> None:
+    policy = a_policy(graph_breaks=["error", {"max": 3}], graphs=["error", {"max": 9}])
+    assert (
+        of("graph_breaks", judge(a_case(a_model_report(3), a_model_report(), policy=policy))).status
+        is GateStatus.PASSED
+    )
+    assert of("graph_breaks", judge(a_case(a_model_report(4), a_model_report(), policy=policy))).is_failure
+
+
+def test_a_gate_that_warns_fails_nothing_and_one_that_is_off_is_not_there() -> None:
+    policy = a_policy(graph_breaks="warn", graphs="off")
+    judged = judge(a_case(a_model_report(breaks=1), a_model_report(), policy=policy))
+    assert of("graph_breaks", judged).status is GateStatus.WARNED
+    assert all(check.gate != "graphs" for check in judged.checks)
+    assert "graph_breaks" not in [check.gate for check in judged.failures]
+
+
+def test_what_cannot_be_judged_fails_with_its_reason() -> None:
+    report = a_model_report(rule_failures=(RuleFailure("graph_break", "no log"),))
+    check = of("graph_breaks", judge(a_case(report, a_model_report())))
+    assert check.status is GateStatus.BROKEN
+    assert check.is_failure
+    assert "no log" in check.message
+
+
+def test_without_a_capture_every_gate_of_graphs_fails() -> None:
+    judged = judge(a_case(a_model_report(capture=None), a_model_report()))
+    for gate in ("graphs", "graph_breaks", "recompiles"):
+        assert of(gate, judged).status is GateStatus.BROKEN, gate
+    assert not judged.has_passed
+
+
+def test_what_there_cannot_be_is_said_and_fails_only_where_it_was_asked_for() -> None:
+    quiet = judge(a_case(a_model_report()))
+    assert of("plan_coverage", quiet).status is GateStatus.NOT_COMPARED
+    assert "no plan" in of("plan_coverage", quiet).message
+    asked = judge(a_case(a_model_report(), policy=a_policy(plan_coverage=["error", {"min": 0.9}])))
+    assert of("plan_coverage", asked).is_failure
+
+
+def test_the_comment_on_its_line_takes_a_break_out() -> None:
+    silences = read_silences(
+        "/home/ada/gptlite.py", "\n" * 56 + "x.item()  # graphbound: ignore[graph_break]\n", ["graph_break"]
+    )
+    judged = judge(a_case(a_model_report(breaks=1), a_model_report(), silences=silences))
+    assert of("graph_breaks", judged).status is GateStatus.SILENCED
+    assert of("graphs", judged).status is GateStatus.SILENCED
+    assert judged.has_passed
+    assert [str(one.where) for one in judged.silenced] == ["/home/ada/gptlite.py:57"]
+
+
+def test_a_comment_takes_only_its_own_line_out() -> None:
+    silences = read_silences(
+        "/home/ada/gptlite.py", "\n" * 56 + "x.item()  # graphbound: ignore[graph_break]\n", ["graph_break"]
+    )
+    judged = judge(a_case(a_model_report(breaks=2), a_model_report(), silences=silences))
+    check = of("graph_breaks", judged)
+    assert check.is_failure
+    assert check.places == (at("/home/ada/gptlite.py:58"),)
+
+
+def test_a_number_from_another_torch_warns_and_names_both() -> None:
+    before = baseline_of(a_case(a_model_report()))
+    judged = judge(a_case(a_model_report(breaks=1), replace(before, torch="2.11.0")))
+    check = of("graph_breaks", judged)
+    assert check.status is GateStatus.WARNED
+    assert check.level is GateLevel.WARN
+    assert "2.11.0" in check.message
+    assert "2.13.0" in check.message
+    # A build of one release is that release.
+    assert of("graph_breaks", judge(a_case(a_model_report(1), replace(before, torch="2.13.1+cpu")))).is_failure
+
+
+@pytest.mark.parametrize(
+    ("size", "status"), [(10_900, GateStatus.PASSED), (11_200, GateStatus.WARNED), (8_000, GateStatus.IMPROVED)]
+)
+def test_generated_code_may_differ_by_its_margin(size: int, status: GateStatus) -> None:
+    before = a_model_report()
+    assert before.capture is not None
+    graphs = tuple(replace(graph, code_bytes=size) for graph in before.capture.graphs)
+    after = replace(before, capture=replace(before.capture, graphs=graphs))
+    check = of("generated_code", judge(a_case(after, before)))
+    assert check.status is status
+    if status is GateStatus.WARNED:
+        assert check.where == at("/home/ada/gptlite.py:41")
+
+
+def test_more_kernels_name_the_graph_that_has_them() -> None:
+    before = a_model_report()
+    after = replace(before, graphs=(replace(before.graphs[0], kernels_per_step=300.0),))
+    check = of("kernels", judge(a_case(after, before)))
+    assert check.is_failure
+    assert check.where == at("/home/ada/gptlite.py:41")
+    assert "the graph that begins at gptlite.py:41" in check.message
+
+
+def test_a_rule_that_could_not_judge_then_finds_nothing_new_now() -> None:
+    before = a_model_report(rule_failures=(RuleFailure("missing_no_grad", "not recorded"),))
+    from tests.reports import a_finding
+
+    after = a_model_report(findings=(a_finding("missing_no_grad"),))
+    assert of("new_findings", judge(a_case(after, before))).status is GateStatus.PASSED
+    assert of("new_findings", judge(a_case(after, a_model_report()))).status is GateStatus.WARNED

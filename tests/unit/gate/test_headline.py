@@ -1,0 +1,71 @@
+"""The first line of a check."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from analyzer.core.gate import GateResult
+from analyzer.core.graphs import SourceLine
+from analyzer.gate.headline import gate_headline
+from analyzer.gate.judge import judge
+from analyzer.reporting.gate_text import gate_text
+from tests.gates import Lines, a_case, a_model_report, a_policy
+from tests.reports import at
+
+
+def headline(*models: object, against: str | None = "main") -> str:
+    return gate_headline(models, Lines(), against)  # type: ignore[arg-type]
+
+
+def test_the_cause_goes_before_what_follows_from_it() -> None:
+    judged = judge(a_case(a_model_report(breaks=1), a_model_report()))
+    assert headline(judged).startswith("1 new graph break: up to +0.80 ms a step, gptlite.py:57 (and ")
+
+
+def test_of_several_models_the_worst_is_named() -> None:
+    fine = judge(a_case())
+    bad = replace(judge(a_case(a_model_report(breaks=1), a_model_report())), name="other.py")
+    assert headline(fine, bad).startswith("other.py: 1 new graph break")
+
+
+def test_a_model_that_did_not_run_goes_before_everything() -> None:
+    bad = judge(a_case(a_model_report(breaks=1), a_model_report()))
+    assert "could not be checked" in headline(bad, replace(bad, name="b.py", error="it died"))
+
+
+def test_without_anything_to_hold_it_against_it_says_so() -> None:
+    assert headline(judge(a_case()), against=None) == (
+        "nothing to compare with yet: this run is the baseline from now on"
+    )
+
+
+def test_a_warning_is_named_where_nothing_failed() -> None:
+    case = a_case(a_model_report(breaks=1), a_model_report(), policy=a_policy("off", graph_breaks="warn"))
+    assert headline(judge(case)).startswith("1 new graph break")
+
+
+def test_quiet_it_names_what_it_was_held_against() -> None:
+    assert headline(judge(a_case(a_model_report(), a_model_report()))) == "nothing is past its limit, against main"
+
+
+def test_the_text_tells_one_remedy_once_and_says_how_to_run_it_again() -> None:
+    judged = judge(a_case(a_model_report(breaks=1), a_model_report()))
+    result = GateResult(headline(judged), (judged,), "main", "{}", "values.json", ("a note",), "analyze check m.py")
+    text = gate_text(result)
+    assert text.startswith("FAILED: 1 new graph break")
+    assert text.count("→ keep it a tensor") == 1
+    assert "note: a note" in text
+    assert "accept the new values: analyze check m.py --init" in text
+    assert text.endswith("again: analyze check m.py\n")
+
+
+def test_a_changed_line_of_a_graph_that_grew_is_named() -> None:
+    before = a_model_report()
+    grown = replace(
+        before.graphs[0], kernels_per_step=300.0, source=(at("/home/ada/gptlite.py:41"), at("/home/ada/gptlite.py:44"))
+    )
+    case = a_case(replace(before, graphs=(grown,)), before)
+    judged = judge(replace(case, changed=(SourceLine("/home/ada/gptlite.py", 44), SourceLine("/home/ada/x.py", 41))))
+    (check,) = judged.failures
+    assert check.where == at("/home/ada/gptlite.py:44")
+    assert "holds the changed line gptlite.py:44" in check.message

@@ -1,0 +1,66 @@
+"""The comment that takes a finding out."""
+
+from __future__ import annotations
+
+import pytest
+
+from analyzer.core.graphs import SourceLine
+from analyzer.gate.silence import read_silences
+
+RULES = ("graph_break", "host_sync")
+
+
+def rules_at(source: str, line: int) -> list[str]:
+    found = read_silences("m.py", source, RULES)
+    return [rule for rule in RULES if found.holds(rule, SourceLine("m.py", line, "forward"))]
+
+
+@pytest.mark.parametrize(
+    "comment",
+    [
+        "# graphbound: ignore[graph_break]",
+        "#graphbound:ignore[ graph_break ]",
+        "# noqa: E501  # graphbound: ignore[graph_break] until the next release",
+    ],
+)
+def test_it_names_its_rule_in_any_of_the_usual_forms(comment: str) -> None:
+    assert rules_at(f"a = 1\nx.item()  {comment}\n", 2) == ["graph_break"]
+    assert rules_at(f"a = 1\nx.item()  {comment}\n", 1) == []
+
+
+def test_it_may_name_several() -> None:
+    assert rules_at("x.item()  # graphbound: ignore[graph_break, host_sync]\n", 1) == list(RULES)
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        'text = "# graphbound: ignore[graph_break]"\n',
+        '"""\n# graphbound: ignore[graph_break]\n"""\n',
+        "# graphbound: ignored[graph_break]\n",
+        "# not graphbound at all\n",
+    ],
+)
+def test_what_only_looks_like_it_silences_nothing(source: str) -> None:
+    assert read_silences("m.py", source, RULES).found == ()
+
+
+def test_one_without_a_rule_silences_nothing_and_is_told() -> None:
+    found = read_silences("m.py", "x.item()  # graphbound: ignore\n", RULES)
+    assert not any(found.holds(rule, SourceLine("m.py", 1)) for rule in RULES)
+    assert found.notes == ("m.py:1: `graphbound: ignore` names no rule, and silences none: write ignore[RULE]",)
+
+
+def test_an_unknown_rule_is_told_with_the_nearest() -> None:
+    found = read_silences("m.py", "x.item()  # graphbound: ignore[graph_brake]\n", RULES)
+    assert "did you mean graph_break?" in found.notes[0]
+
+
+def test_another_file_is_not_silenced() -> None:
+    found = read_silences("m.py", "x.item()  # graphbound: ignore[graph_break]\n", RULES)
+    assert not found.holds("graph_break", SourceLine("n.py", 1))
+    assert not found.holds("graph_break", None)
+
+
+def test_a_file_that_is_no_python_keeps_what_came_before() -> None:
+    assert rules_at("x.item()  # graphbound: ignore[graph_break]\nif (\n", 1) == ["graph_break"]
