@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import replace
 from typing import Final
 
 from analyzer.core.activity import CopyDirection
@@ -52,6 +53,9 @@ def assemble(measured: Measured, *, target: str, next_command: str) -> Report:
     comparison = _comparison(measured)
     plans = _plans(measured)
     findings, failures = run_rules(_facts(measured, plans)) if measured.capture is not None else ((), ())
+    if why is not None:
+        # The pattern was seen all the same; what it costs is of a pass that is not believed.
+        findings = tuple(replace(finding, ns_per_step=None) for finding in findings)
     before, after = measured.before, measured.after
     attributed = before.attribution.attributed if before else None
     graphs = _graphs(measured)

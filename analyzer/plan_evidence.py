@@ -9,6 +9,7 @@ from analyzer.core.plan import Plan, PlanAccuracy, PlanFigures
 from analyzer.core.run import Verification
 from analyzer.core.trial import Accuracy
 from analyzer.derive.compare import compare
+from analyzer.doubts import doubt
 from analyzer.measured import Measured
 from optimizers.candidates.known import candidate_of
 
@@ -22,8 +23,13 @@ def with_evidence(plan: Plan, measured: Measured) -> Plan:
         mode=measured.facts.mode if measured.facts is not None else None,
         model=measured.facts.parameters_digest if measured.facts is not None else None,
         figures=_figures(checked) if checked is not None else None,
-        caveats=caveats_of(plan),
+        caveats=(*caveats_of(plan), *_doubts(measured)),
     )
+
+
+def _doubts(measured: Measured) -> tuple[str, ...]:
+    why = doubt(measured)
+    return () if why is None else (f"its figures are in doubt: {why}",)
 
 
 def caveats_of(plan: Plan) -> tuple[str, ...]:

@@ -160,14 +160,16 @@ def _predicted(
 def _as_it_is_ns(mine: Sequence[RegionTiming], measured: Measured, elapsed_ns: int) -> int | None:
     """What the only graph of a step takes without a compiler: all that the step without one takes longer, in turn.
 
-    As a share of the default's step, for the machine may have drifted since the clean pass.
+    As a share of the default's step, for the machine may have drifted since the clean pass. None where that would
+    leave it no time at all: what is saved then lies outside the graph.
     """
     timing, eager_ns, default_ns = measured.timing, measured.eager_ns, measured.default_ns
     graphs = [r for r in timing.regions if isinstance(r.region, GraphKey)] if timing else []
     if timing is None or len(graphs) != len(mine) or eager_ns is None or default_ns is None:
         return None
     longer = (eager_ns.median_ns - default_ns.median_ns) / max(default_ns.median_ns, 1)
-    return max(0, round(elapsed_ns + longer * timing.step_ns.median_ns))
+    found_ns = round(elapsed_ns + longer * timing.step_ns.median_ns)
+    return found_ns if found_ns > 0 else None
 
 
 def _sum(values: Sequence[int | None]) -> int | None:

@@ -16,6 +16,7 @@ from analyzer.core.errors import ExitCode
 _ENDINGS: Final = re.compile(
     r".*\.(?:json(?:\.gz|\.gzip|\.zst|\.zstd)?|tar(?:\.gz|\.bz2|\.xz|\.zst)?|tgz|tzst|zip)", re.IGNORECASE | re.DOTALL
 )
+_GLOB: Final = re.compile(r"[*?\[]")
 _URL: Final = re.compile(r"[a-z][a-z0-9+.-]+://.*", re.IGNORECASE | re.DOTALL)
 
 
@@ -24,6 +25,8 @@ def is_trace(target: str) -> bool:
     if target.endswith(".py"):
         return False
     if _URL.fullmatch(target) or _ENDINGS.fullmatch(target):
+        return True
+    if _GLOB.search(target):
         return True
     folder = Path(target)
     return folder.is_dir() and not (folder / "report.json").is_file()

@@ -15,6 +15,9 @@ MOST_ROWS: Final = 30
 
 _NAME: Final = 44
 
+SAME_COUNT: Final = 0.05
+"""Kernels a step that differ by less are as many: the steps of one recording differ by that, in a remainder."""
+
 
 def compared_text(compared: Compared) -> str:
     """Lines of at most 100 columns, the last one the sum of those above it."""
@@ -56,8 +59,17 @@ def _factor(before_ns: int, after_ns: int) -> str:
 
 def _row(row: ComparedRow) -> str:
     return _line(
-        plain(row.name, _NAME), row.before_ns, row.after_ns, row.difference_ns, f"{_word(row.fate)}, by {row.matched}"
+        plain(row.name, _NAME), row.before_ns, row.after_ns, row.difference_ns, f"{_how(row)}, by {row.matched}"
     )
+
+
+def _how(row: ComparedRow) -> str:
+    """Its fate; where it does not run as often, how often, for less time in fewer kernels need be no faster one."""
+    before, after = row.count_before, row.count_after
+    if not before or not after or abs(after / before - 1.0) <= SAME_COUNT:
+        return _word(row.fate)
+    is_less = row.difference_ns < 0
+    return f"{'less' if is_less else 'more'} time, {before:,.4g} → {after:,.4g} kernels"
 
 
 def _line(name: str, before: int | None, after: int | None, difference: int, word: str) -> str:

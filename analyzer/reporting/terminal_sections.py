@@ -132,9 +132,11 @@ def _plans(report: Report, width: int) -> list[RenderableType]:
 def _attribution(report: Report, width: int) -> list[RenderableType]:
     if report.attributed is None:
         return []
-    lines = [f"before: {_attribution_text(report.attributed)}"]
+    is_recorded = report.is_recorded
+    head_word = "" if is_recorded else "before: "
+    lines = [f"{head_word}{_attribution_text(report.attributed, is_recorded=is_recorded)}"]
     if report.attributed_after is not None:
-        lines.append(f"after:  {_attribution_text(report.attributed_after)}")
+        lines.append(f"after:  {_attribution_text(report.attributed_after, is_recorded=is_recorded)}")
     head: list[RenderableType] = [Text("Kernel time, profiled", style="bold")]
     return head + [_indented(Text(line), 2) for line in lines]
 
@@ -157,7 +159,7 @@ def _unjudged(failures: Sequence[RuleFailure]) -> list[str]:
         by_reason.setdefault(failure.reason, []).append(failure.rule)
     if len(by_reason) > MAX_REASONS_OF_RULES:
         names = ", ".join(failure.rule for failure in failures)
-        return [f"{quantities.count(len(failures))} rules could not judge, report.json says why: {names}"]
+        return [f"{quantities.count(len(failures))} rules could not judge, `--format json` says why: {names}"]
     return [
         f"{'rule' if len(rules) == 1 else 'rules'} {', '.join(rules)} could not judge: {reason}"
         for reason, rules in by_reason.items()
@@ -225,7 +227,7 @@ def _accuracy_text(accuracy: Accuracy) -> str:
     return sizes + worst + random
 
 
-def _attribution_text(attributed: Attributed) -> str:
+def _attribution_text(attributed: Attributed, *, is_recorded: bool) -> str:
     if attributed.kernel_ns == 0:
         return "no kernel was recorded"
     graphs, gaps, unlinked = (
@@ -233,7 +235,8 @@ def _attribution_text(attributed: Attributed) -> str:
         for part in (attributed.linked_ns, attributed.gap_ns, attributed.unlinked_ns)
     )
     lost = f"{quantities.count(attributed.unlinked_kernels)} of {quantities.count(attributed.kernels)} kernels"
-    return f"{graphs} in graphs, {gaps} in eager gaps, {unlinked} not linked ({lost})"
+    where = "regions" if is_recorded else "graphs"
+    return f"{graphs} in {where}, {gaps} in eager gaps, {unlinked} not linked ({lost})"
 
 
 def _warmup_text(warmup_ns: tuple[int, ...]) -> str:

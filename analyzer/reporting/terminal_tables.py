@@ -68,7 +68,7 @@ def graph_table(report: Report, width: int) -> list[RenderableType]:
         Column("share", 6, is_number=True),
         Column("budget", _BAR),
         Column("plan", 11, most=_CANDIDATE),
-        Column("before → after" if has_after else "a step", 14, is_number=True),
+        Column("before → after" if has_after else "in all" if report.is_recorded else "a step", 14, is_number=True),
     )
     table = fitted_table(columns, lines, width)
     parts = parts_in(row.budget for row in rows)
@@ -95,11 +95,11 @@ def _graphs_head(report: Report) -> Text:
 
 
 def prediction_table(report: Report, width: int) -> list[RenderableType]:
-    """Each candidate that was predicted and measured, side by side."""
+    """Each candidate that was measured, beside what was predicted of it."""
     graphs = sorted(report.graphs, key=lambda graph: -(graph.before_ns or 0))
     # Forward and backward of one graph are tried together: their row stands once.
     tried = {(g.key.digest, c.candidate): (g, c) for g in reversed(graphs) for c in g.candidates}
-    pairs = [(g, c) for g, c in reversed(tried.values()) if c.predicted_ns is not None and c.measured_ns is not None]
+    pairs = [(g, c) for g, c in reversed(tried.values()) if c.measured_ns is not None]
     if not pairs:
         return []
     lines = [_prediction_cells(graph, candidate) for graph, candidate in pairs[:MAX_PREDICTIONS]]
@@ -107,7 +107,7 @@ def prediction_table(report: Report, width: int) -> list[RenderableType]:
     table = fitted_table((Column("  graph"), Column("candidate", 16, most=_PREDICTED), *figures), lines, width)
     more = len(pairs) - MAX_PREDICTIONS
     tail = [Text(f"  and {more} more in report.json")] if more > 0 else []
-    head = Text.assemble(("Predicted before it was measured", "bold"), ", ms of the graph in a step")
+    head = Text.assemble(("Tried, and predicted before", "bold"), ", ms of the graph in a step")
     return [head, table, *tail]
 
 

@@ -132,7 +132,9 @@ def test_the_report_has_its_public_shape(done: Done) -> None:
         assert {"bound", "confidence", "evidence"} <= graph["verdict"].keys()
         assert sum(part["ns"] for part in graph["budget"]["parts"]) == graph["budget"]["elapsed_ns"]
         tried = {c["candidate"]: c["outcome"] for c in graph["candidates"]}
-        assert tried == {"cuda_graphs": "refused", "cpp_wrapper": "measured", "eager": "measured"}
+        assert tried["cuda_graphs"] == "refused"
+        assert "measured" in tried.values()
+        assert all(c["reason"] for c in graph["candidates"] if c["outcome"] != "measured")
         assert all({"predicted_ns", "measured_ns", "reason"} <= c.keys() for c in graph["candidates"])
     assert {"outcome", "before_ns", "after_ns", "ratio", "interval"} <= report["comparison"].keys()
     assert report["linked_share"] > 0.95

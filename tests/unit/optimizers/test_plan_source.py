@@ -37,10 +37,17 @@ RUNNER = '''
 import hashlib, importlib.util, json, re, sys, warnings
 from pathlib import Path
 
-sys.path[:] = [entry for entry in sys.path if not (Path(entry or ".") / "analyzer").is_dir()]
+class Hidden:
+    """As if Graphbound were not there; it may lie beside torch."""
+    def find_spec(self, name, path=None, target=None):
+        if name.partition(".")[0] in ("analyzer", "collectors", "optimizers"):
+            raise ModuleNotFoundError(name)
+
 how, what, mode = sys.argv[1:]
 if how == "graphbound":
     sys.path.insert(0, what.partition("|")[0])
+else:
+    sys.meta_path.insert(0, Hidden())
 import torch
 from torch import nn
 import torch._inductor.compile_fx as inductor

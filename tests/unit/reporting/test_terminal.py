@@ -356,5 +356,5 @@ def test_rules_that_lack_the_same_are_one_note() -> None:
 
 def test_many_reasons_for_which_rules_could_not_judge_are_one_note() -> None:
     page = _page(rule_failures=_failures("no trace", "no log", "no device"))
-    assert "3 rules could not judge, report.json says why: rule_0, rule_1, rule_2" in page
+    assert "3 rules could not judge, `--format json` says why: rule_0, rule_1, rule_2" in page
     assert "no trace" not in page
