@@ -31,7 +31,9 @@ def test_a_rule_that_found_something_failed_and_one_that_could_not_judge_is_skip
 
 
 def test_a_rule_that_the_reports_version_may_not_have_had_has_not_passed() -> None:
-    assert _outcomes(junit.render(a_report(), PAGE))["host_sync"] == "skipped"
+    report = a_report()
+    older = replace(report, versions=replace(report.versions, graphbound="0.0.1"))
+    assert _outcomes(junit.render(older, PAGE))["host_sync"] == "skipped"
 
 
 def test_a_run_that_ended_early_is_an_error_and_passes_nothing() -> None:
