@@ -95,6 +95,7 @@ def fragile(root: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cl
     cli = start(root, tmp_path_factory.mktemp("fragile"), FRAGILE, *flags)
     yield cli
     cli.process.kill()
+    cli.process.communicate()  # alone in a run, a test does not wait for it
 
 
 @pytest.fixture(scope="module")
