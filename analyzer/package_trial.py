@@ -8,11 +8,11 @@ from typing import Final
 
 from analyzer.core.errors import GraphboundError
 from analyzer.core.trial import Trial, TrialOutcome
-from analyzer.session_words import as_it_is, outcome, wrong_reason
+from analyzer.session_words import outcome, wrong_reason
 from collectors.reference import step_results
 from collectors.state import State
 from collectors.step import Stepper
-from collectors.timing import sample_in_turn, turn_count
+from collectors.timing import as_it_is, sample_in_turn, turn_count
 from collectors.workload import Workload
 from optimizers.accuracy import Judge
 from optimizers.backend import failure_of

@@ -32,7 +32,7 @@ from analyzer.plan_evidence import with_evidence
 from analyzer.progress import Progress, SilentProgress
 from analyzer.replan import renewed_plan
 from analyzer.run_folder import RunFolder, name_of
-from analyzer.search_time import loading_seconds, search_seconds
+from analyzer.search_time import LOADING, loading_seconds, search_seconds
 from analyzer.targets import contenders_for, predictions, targets_of
 from collectors.model_file import is_path, require_model_file
 from optimizers.candidates.known import candidate_notes
@@ -185,7 +185,7 @@ class _Run:
 
     def _start(self) -> None:
         measured = self._measured
-        with self._stage("loading the model"):
+        with self._stage(LOADING):
             measured.facts = start_afresh(self._driver, self._skip)
             measured.versions = self._driver.call("versions")
             measured.environment = self._driver.call("environment")

@@ -26,7 +26,7 @@ from analyzer.core.trial import Accuracy, Trial
 from analyzer.package_trial import package_trial
 from analyzer.session_ears import Announcer, CompileClock, Telling
 from analyzer.session_trials import Bench, default_compile_ns, uses_cuda_graphs, with_memory, with_samples
-from analyzer.session_words import as_it_is, first_step_notes, nothing_compiled, root_of, way
+from analyzer.session_words import first_step_notes, nothing_compiled, root_of, way
 from collectors import torch_compat
 from collectors.capture import GraphLog
 from collectors.crowd import crowd_between, read_crowd
@@ -47,6 +47,7 @@ from collectors.state import State
 from collectors.step import Stepper
 from collectors.timing import (
     MIN_SAMPLES,
+    as_it_is,
     sample_in_turn,
     sample_steps,
     time_workload,

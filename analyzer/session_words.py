@@ -68,7 +68,3 @@ def root_of(source: str) -> Path | None:
     """The folder of the user's file; None where the model came from no file."""
     path = Path(source)
     return path.resolve().parent if path.suffix == ".py" and path.exists() else None
-
-
-def as_it_is() -> None:
-    """What precedes the step of a way that is set up once and for all: nothing."""

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Sequence
-from typing import Final
+from typing import Final, TypeVar
 
 from analyzer.core.budget import Part
 from analyzer.core.errors import UsageError
@@ -15,6 +14,7 @@ from analyzer.core.verdict import Bound
 from analyzer.derive.budget import RegionBudget
 from analyzer.derive.predict import Replayed, host_lead_ns, predict_cpp_wrapper, predict_cuda_graphs
 from analyzer.diagnosis import Judged
+from analyzer.doubts import DRIFT
 from analyzer.measured import Measured
 from optimizers.candidates.base import Candidate
 from optimizers.candidates.combine import combined
@@ -28,6 +28,7 @@ from optimizers.candidates.known import candidate_of, known_candidates
 from optimizers.candidates.pair import Pair, changes_of, pair_of
 from optimizers.candidates.registered_backend import backend_candidate
 from optimizers.contenders import Contenders, Site, contenders
+from optimizers.plan import release_of
 from optimizers.trials import Target
 
 _REPLAYED: Final = (CUDA_GRAPHS.id, CUDA_GRAPHS_WHOLE.id, CPP_WRAPPER_CUDA_GRAPH.id)
@@ -35,10 +36,9 @@ _REPLAYED: Final = (CUDA_GRAPHS.id, CUDA_GRAPHS_WHOLE.id, CPP_WRAPPER_CUDA_GRAPH
 
 _FROM_CPP: Final = (CPP_WRAPPER.id, CPP_WRAPPER_EAGER.id)
 
-DRIFTED: Final = 1.5
-"""Between the clean pass and the steps taken in turn: as `doubts.DRIFT`, beyond what a step repeats to."""
-
 NS_PER_S: Final = 1e9
+
+Ns = TypeVar("Ns", int, float)
 
 
 def require_candidates(wanted: Sequence[str]) -> None:
@@ -76,9 +76,8 @@ def contenders_for(settings: RunSettings, measured: Measured) -> Contenders:
 
 
 def _site(measured: Measured) -> Site:
-    found = re.match(r"(\d+)\.(\d+)", measured.versions.torch) if measured.versions is not None else None
     device = measured.facts.device if measured.facts is not None else "cpu"
-    return Site(device, (int(found[1]), int(found[2])) if found is not None else None)
+    return Site(device, release_of(measured.versions.torch) if measured.versions is not None else None)
 
 
 def predictions(measured: Measured) -> dict[GraphKey, int]:
@@ -138,7 +137,7 @@ def _is_reliable(measured: Measured) -> bool:
     if default_ns is None:
         return True
     passes = sorted((timing.step_ns.median_ns, default_ns.median_ns))
-    return passes[1] <= DRIFTED * passes[0]
+    return passes[1] <= DRIFT * passes[0]
 
 
 def _predicted(
@@ -172,7 +171,8 @@ def _as_it_is_ns(mine: Sequence[RegionTiming], measured: Measured, elapsed_ns: i
     return found_ns if found_ns > 0 else None
 
 
-def _sum(values: Sequence[int | None]) -> int | None:
+def _sum(values: Sequence[Ns | None]) -> Ns | None:
+    """Of all of them; None where there is none, or any is not known."""
     known = [value for value in values if value is not None]
     return sum(known) if known and len(known) == len(values) else None
 
@@ -202,9 +202,7 @@ def _share_of(judged: Sequence[Judged], step_ns: int, ns_of: Callable[[RegionBud
 
 def _total(judged: Sequence[Judged], ns_of: Callable[[RegionBudget], float | None]) -> float | None:
     """Of all of them together; None where it is not known of any."""
-    values = [ns_of(j.budget) for j in judged]
-    known = [ns for ns in values if ns is not None]
-    return sum(known) if known and len(known) == len(values) else None
+    return _sum([ns_of(j.budget) for j in judged])
 
 
 def _bound(judged: Sequence[Judged]) -> Bound:

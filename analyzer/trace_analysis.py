@@ -77,13 +77,7 @@ def analyze_trace(trace: Trace, source: str, *, place: int = 0, hint: int | None
     attribution = attribute(with_step_names(trace, steps))
     device = device_of(trace)
     budget = trace_budget(attribution, steps, device)
-    done = Cut(
-        steps,
-        attribution,
-        None if attribution.is_host or budget is None else budget.window,
-        None if attribution.is_host or budget is None else budget.idle,
-    )
-    summary = summarize_rank(trace, RankName(source, place, hint), done)
+    summary = summarize_rank(trace, RankName(source, place, hint), _cut(steps, attribution, budget))
     known = recorded(trace, is_host=attribution.is_host, has_peaks=bool(device.peaks))
     whole = _whole(attribution, budget, known)
     facts = Facts(
@@ -114,13 +108,19 @@ def analyze_trace(trace: Trace, source: str, *, place: int = 0, hint: int | None
         profiler_slowdown=None,
         warmup_ns=(),
         stages=(),
-        notes=_notes(trace, attribution, device, whole),
+        notes=(*whole.evidence, *device.notes, *trace.notes),
         partial=None,
         next_command=f"analyze compare {shell_path(source)} OTHER.json.gz",
         is_recorded=True,
         honesty=_honesty(trace, attribution, budget, steps, known),
     )
     return Analyzed(report, attribution, budget, summary)
+
+
+def _cut(steps: Steps, attribution: Attribution, budget: TraceBudget | None) -> Cut:
+    if attribution.is_host or budget is None:
+        return Cut(steps, attribution, None, None)
+    return Cut(steps, attribution, budget.window, budget.idle)
 
 
 def with_ranks(report: Report, ranks: RanksReport) -> Report:
@@ -315,7 +315,3 @@ def _honesty(
     if not len(steps) and len(trace):
         sentences.append("no step is marked: figures are of the whole window, and rules that ask for a step are silent")
     return tuple(dict.fromkeys(sentences))
-
-
-def _notes(trace: Trace, attribution: Attribution, device: Device, whole: Verdict) -> tuple[str, ...]:
-    return (*whole.evidence, *device.notes, *trace.notes)

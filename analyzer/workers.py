@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from multiprocessing.connection import Connection, wait
 from multiprocessing.process import BaseProcess
-from typing import TYPE_CHECKING, Any, Final, Protocol
+from typing import TYPE_CHECKING, Any, Final
 
 from analyzer.core.errors import GraphboundError, MissingExtraError, UsageError
 from analyzer.core.ranks import LostRank, RankSummary
@@ -45,12 +45,6 @@ Outcome = RankSummary | LostRank
 Work = Callable[[RankTask], Outcome]
 
 
-class Run(Protocol):
-    """One way to run the tasks: the outcomes in the order of the tasks, one for each."""
-
-    def __call__(self, tasks: Sequence[RankTask], work: Work) -> tuple[Outcome, ...]: ...
-
-
 def summarize_file(task: RankTask) -> Outcome:
     """Reads one file where it lies, and summarises it. What it cannot read is a lost rank, with the reason."""
     try:
@@ -64,6 +58,7 @@ def summarize_file(task: RankTask) -> Outcome:
 
 
 def run_here(tasks: Sequence[RankTask], work: Work = summarize_file) -> tuple[Outcome, ...]:
+    """The outcomes in the order of the tasks, one for each: as the other ways to run them give them."""
     return tuple(work(task) for task in tasks)
 
 

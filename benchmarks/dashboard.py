@@ -117,7 +117,7 @@ def _page(arguments: argparse.Namespace) -> dict[str, Any]:
     ready = time.perf_counter()
     client = app.server.test_client()
     facts = client.get("/_timeline/facts").json
-    rows = [_server(client, facts, start, end) for start, end in _windows(facts)]
+    rows = [_server(client, facts, start, end) for start, end in _windows(_whole(facts))]
     found = {
         "judge_s": read - begun,
         "lanes_s": ready - read,
@@ -130,9 +130,12 @@ def _page(arguments: argparse.Namespace) -> dict[str, Any]:
     return found | (_painted(app, arguments.browser) or {"painted": None})
 
 
-def _windows(facts: dict[str, Any]) -> Iterator[tuple[int, int]]:
+def _whole(facts: dict[str, Any]) -> int:
+    return min(int(side["end"]) for side in facts["sides"])
+
+
+def _windows(whole: int) -> Iterator[tuple[int, int]]:
     """From everything to a few microseconds, about moments spread over the trace."""
-    whole = min(side["end"] for side in facts["sides"])
     for number in range(WINDOWS):
         span = max(round(whole / 2 ** (number % 20)), 5_000)
         start = round((whole - span) * (number * 37 % WINDOWS) / WINDOWS)
@@ -149,20 +152,16 @@ def _server(client: Any, facts: dict[str, Any], start: int, end: int, query: str
 
 
 def _search_ms(client: Any, facts: dict[str, Any]) -> list[float]:
-    whole = min(side["end"] for side in facts["sides"])
-    return [_server(client, facts, 0, whole, f"kernel_{number}")[0] for number in range(5)]
+    return [_server(client, facts, 0, _whole(facts), f"kernel_{number}")[0] for number in range(5)]
 
 
 def _large(events: int) -> dict[str, Any]:
     lanes = list(_large_lanes(events))
-    end = max(int(lane.end_ns[-1]) for lane in lanes)
     times = []
-    for number in range(WINDOWS):
-        span = max(round(end / 2 ** (number % 20)), 5_000)
-        start = round((end - span) * (number * 37 % WINDOWS) / WINDOWS)
+    for start, end in _windows(max(int(lane.end_ns[-1]) for lane in lanes)):
         begun = time.perf_counter()
         for lane in lanes:
-            marks(lane, shown(start, start + span, BINS))
+            marks(lane, shown(start, end, BINS))
         times.append((time.perf_counter() - begun) * 1e3)
     return {"server_ms": times, "lanes": len(lanes), "resident_mb": _resident_mb()}
 

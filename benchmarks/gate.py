@@ -227,11 +227,11 @@ def _markdown(rows: Sequence[Rates], machine: str, recorded: str, pairs: Sequenc
         "",
         f"## Noise recorded on {machine}, {recorded}: {len(pairs)} pairs of processes",
         "",
-        *_table(here, "turns a side"),
+        *_table(here),
         "",
         f"## Made noise: normal, and {PROCESS_NOISE:.1%} between processes of one program",
         "",
-        *_table(quiet, "turns a side"),
+        *_table(quiet),
     ]
     return "\n".join(lines) + "\n"
 
@@ -242,8 +242,8 @@ def _turns_text(enough: Sequence[int]) -> str:
     return f"{FOUND:.0%} are found from {enough[0]} turns a side"
 
 
-def _table(rows: Sequence[Rates], turns: str) -> list[str]:
-    head = f"| noise of a turn | head is | {turns} | factor | called slower | called faster | called the same |"
+def _table(rows: Sequence[Rates]) -> list[str]:
+    head = "| noise of a turn | head is | turns a side | factor | called slower | called faster | called the same |"
     return [
         head,
         "|" + "---|" * 7,

@@ -54,13 +54,9 @@ def sample_host_ahead(stepper: Stepper, probe: Probe) -> tuple[RegionAhead, ...]
 
 def paired(launched: Sequence[StepCalls], ahead: Sequence[StepCalls]) -> tuple[RegionAhead, ...]:
     """The regions that both kinds of steps have."""
-    others = region_medians(ahead)
-    return tuple(
-        RegionAhead(region, launched_ns, ahead_ns)
-        for region, launched_ns in region_medians(launched)
-        for other, ahead_ns in others
-        if other == region
-    )
+    others = dict(region_medians(ahead))
+    medians = region_medians(launched)
+    return tuple(RegionAhead(region, ns, others[region]) for region, ns in medians if region in others)
 
 
 def _step_ahead(stepper: Stepper, probe: Probe, hold_ns: int) -> StepCalls | None:

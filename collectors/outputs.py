@@ -85,6 +85,11 @@ def unread(results: Iterable[tuple[str, torch.Tensor]]) -> tuple[str, ...]:
     return tuple(path for path, tensor in results if parts(tensor) is None)
 
 
+def gpu_bytes(named: Iterable[tuple[str, torch.Tensor]]) -> int:
+    """What these tensors take of a GPU's memory."""
+    return sum(tensor.numel() * tensor.element_size() for _, tensor in named if tensor.is_cuda)
+
+
 def detached(value: object) -> tuple[tuple[str, torch.Tensor], ...]:
     """Copies of the tensors in `value`, safe from the next step (CUDA graphs reuse their outputs' memory).
 

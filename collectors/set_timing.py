@@ -11,7 +11,7 @@ from collectors.capture import GraphLog
 from collectors.describe import describe_inputs
 from collectors.memory import pooled_bytes
 from collectors.step import Stepper
-from collectors.timing import sample_count, sample_in_turn, sample_steps, turn_count
+from collectors.timing import as_it_is, sample_count, sample_in_turn, sample_steps, turn_count
 
 FIRST_CALLS: Final = 3
 """A CUDA graph runs eagerly in the first, is recorded in the second and replayed in the third."""
@@ -69,7 +69,7 @@ def sets_in_turn(
     for number in range(_number(eager) if eager.workload.sets else 0):
         ways = tuple(way.alone(number) for way in (eager, default, planned) if way is not None)
         rounds = turn_count(ways[0].timed(), ways=len(ways), target_s=SETS_S / _number(eager))
-        samples = sample_in_turn(tuple((way, _as_it_is) for way in ways), rounds)
+        samples = sample_in_turn(tuple((way, as_it_is) for way in ways), rounds)
         timing = SetTiming(
             inputs=describe_inputs(ways[0].workload),
             eager_ns=samples[0],
@@ -100,7 +100,3 @@ def _number(stepper: Stepper) -> int:
 
 def _grown(before: int | None, after: int | None) -> int | None:
     return None if before is None or after is None else after - before
-
-
-def _as_it_is() -> None:
-    """What precedes a call of a set: nothing is switched."""

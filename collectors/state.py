@@ -17,7 +17,7 @@ import torch
 from torch.nn.modules.lazy import LazyModuleMixin
 from torch.nn.parameter import is_lazy
 
-from collectors.outputs import tensors
+from collectors.outputs import gpu_bytes, tensors
 from collectors.tensor_parts import parts
 from collectors.workload import Workload
 
@@ -85,7 +85,7 @@ class State:
     @property
     def kept_bytes(self) -> int:
         """What the copies take of a GPU's memory, beside the model's own tensors."""
-        return self._model.kept_bytes + self._inputs.kept_bytes + _gpu_bytes(tensors(self._optimizer))
+        return self._model.kept_bytes + self._inputs.kept_bytes + gpu_bytes(tensors(self._optimizer))
 
     def sizes(self) -> Sizes:
         """The size of every tensor that the model keeps now, each by the container and the name that hold it."""
@@ -126,7 +126,7 @@ class _Snapshot:
 
     @property
     def kept_bytes(self) -> int:
-        return _gpu_bytes(("", value) for _, value in self._tensors)
+        return gpu_bytes(("", value) for _, value in self._tensors)
 
     def restore(self) -> None:
         for kept in self._containers:
@@ -249,10 +249,6 @@ class _Kept:
 def _are_same(left: Iterable[object], right: Iterable[object]) -> bool:
     pairs = list(left), list(right)
     return len(pairs[0]) == len(pairs[1]) and all(_is_same(a, b) for a, b in zip(*pairs, strict=True))
-
-
-def _gpu_bytes(named: Iterable[tuple[str, torch.Tensor]]) -> int:
-    return sum(tensor.numel() * tensor.element_size() for _, tensor in named if tensor.is_cuda)
 
 
 def _is_same(left: object, right: object) -> bool:

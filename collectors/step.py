@@ -49,7 +49,7 @@ class Stepper:
             if number:
                 torch_compat.mark_step_begin()
             yield Stepper(self.workload.on(inputs), self.model, self.state)._pass()
-        if is_training and self.workload.optimizer is not None:
+        if is_training:
             self._update()
 
     def alone(self, number: int) -> Stepper:
@@ -61,7 +61,7 @@ class Stepper:
         if is_training:
             self._forget()
         output, loss = self._pass()
-        if is_training and self.workload.optimizer is not None and _has_gradient(loss):
+        if is_training and _has_gradient(loss):
             self._update()
         return output, loss
 

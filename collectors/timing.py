@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections import defaultdict
-from collections.abc import Callable, Container, Sequence
+from collections.abc import Callable, Sequence
 from typing import Final
 
 from analyzer.core.graphs import GapKey, GraphKey, Region
@@ -81,6 +81,10 @@ def sample_in_turn(ways: Sequence[tuple[Stepper, Callable[[], None]]], rounds: i
     return tuple(Samples(tuple(_thinned(values, fewest))) for values in times)
 
 
+def as_it_is() -> None:
+    """What precedes the step of a way that is set up once and for all: nothing."""
+
+
 def _thinned(values: list[int], count: int) -> list[int]:
     """`count` of the values, evenly spread over the whole time in which they were taken."""
     return [values[index * len(values) // count] for index in range(count)]
@@ -118,13 +122,6 @@ def probe_in_turn(
             stepper.timed()  # not counted: it meets the caches another way left
             seen += probe_steps(stepper, probe, PROBES_A_ROUND)
     return tuple(map(tuple, steps))
-
-
-def own_ns(steps: Sequence[StepCalls], digests: Container[str]) -> int | None:
-    """The median time a step of the graphs of these digests together; None where no step called one."""
-    medians = region_medians(steps)
-    mine = [ns for region, ns in medians if isinstance(region, GraphKey) and region.digest in digests]
-    return sum(mine) if mine else None
 
 
 def region_medians(steps: Sequence[StepCalls]) -> tuple[tuple[Region, int], ...]:

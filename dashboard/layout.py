@@ -14,7 +14,7 @@ from dashboard.run_folder import RunData
 
 
 def page_layout(data: RunData) -> Component:
-    """Every page at once: `assets/pages.js` shows the one that the address names, so that a link reopens it."""
+    """Every page at once: `assets/gb_2_pages.js` shows the one that the address names, so that a link reopens it."""
     links = [html.A(_title(page), href=f"#page={page.value}", **_data("data-page-link", page.value)) for page in Page]
     head = html.Header(
         [

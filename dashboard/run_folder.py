@@ -12,6 +12,7 @@ from analyzer.core.device import Device
 from analyzer.core.errors import GraphboundError, UnreadableFileError
 from analyzer.core.report import Report
 from analyzer.core.shell import shell_path
+from analyzer.core.trace import Trace
 from analyzer.rank_analysis import TraceSettings, analyze_path
 from analyzer.reporting.json import REPORT_FILE, read_report
 from analyzer.trace_analysis import analyze_trace
@@ -103,8 +104,7 @@ def require_contents(data: RunData) -> None:
 def _one_trace(path: Path, source: Source) -> RunData:
     trace = read_trace(source)
     report = analyze_trace(trace, str(path), hint=source.rank_hint).report
-    recording = recording_of(trace, None) if len(trace) else None
-    return RunData(str(path), report, None, (Side("recorded", recording, None if recording else NO_EVENTS),))
+    return RunData(str(path), report, None, (_side_of("recorded", trace, None),))
 
 
 def _ranks(path: Path, sources: tuple[Source, ...]) -> RunData:
@@ -126,10 +126,7 @@ def _rank(name: str, wanted: str, sources: tuple[Source, ...]) -> Side:
     source = next((one for one in sources if str(one) == wanted), None)
     if source is None:
         return Side(name, None, f"{wanted} was not found again.")
-    try:
-        return Side(name, recording_of(read_trace(source), None), None)
-    except UnreadableFileError as error:
-        return Side(name, None, _sentence(error))
+    return _read_side(name, source, None)
 
 
 def _report(folder: Path) -> tuple[Report | None, str | None, UnreadableFileError | None]:
@@ -147,13 +144,19 @@ def _report(folder: Path) -> tuple[Report | None, str | None, UnreadableFileErro
 def _side(name: str, path: Path, absent: str, device: Device | None) -> Side:
     if not path.exists():
         return Side(name, None, absent)
+    return _read_side(name, path, device)
+
+
+def _read_side(name: str, source: Path | Source, device: Device | None) -> Side:
     try:
-        trace = read_trace(path)
+        trace = read_trace(source)
     except UnreadableFileError as error:
         return Side(name, None, _sentence(error))
-    if not len(trace):
-        return Side(name, None, NO_EVENTS)
-    return Side(name, recording_of(trace, device), None)
+    return _side_of(name, trace, device)
+
+
+def _side_of(name: str, trace: Trace, device: Device | None) -> Side:
+    return Side(name, recording_of(trace, device), None) if len(trace) else Side(name, None, NO_EVENTS)
 
 
 def _sentence(error: GraphboundError) -> str:

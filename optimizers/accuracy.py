@@ -10,6 +10,7 @@ from typing import Final
 import torch
 
 from analyzer.core.trial import Accuracy, AccuracyReference
+from collectors.outputs import gpu_bytes
 
 Results = tuple[tuple[str, torch.Tensor], ...]
 
@@ -100,8 +101,7 @@ class Judge:
     def kept_bytes(self) -> int:
         """What its results take of a GPU's memory."""
         kept = (self.reference, self.eager, self.other_eager)
-        held = [tensor for results in kept for _, tensor in results or () if tensor.is_cuda]
-        return sum(tensor.numel() * tensor.element_size() for tensor in held)
+        return sum(gpu_bytes(results) for results in kept if results is not None)
 
     def judge(self, results: Results, changes: Collection[str] = ()) -> Accuracy:
         """Compare one step's results with eager's and the reference's.

@@ -82,7 +82,7 @@ def _chain_at(result: Node) -> _Chain | None:
     chain: _Chain | None = _Chain(result, value)
     node = weights
     while chain is not None and chain.query is None:
-        if len(node.users) != 1 or _tensor(node) is None:
+        if len(node.users) != 1 or torch_compat.example_tensor(node) is None:
             return None
         step = _softmax_or_before(chain, node) if not chain.is_softmaxed else _score_step(chain, node)
         if step is None:
@@ -122,7 +122,7 @@ def _score_step(chain: _Chain, node: Node) -> _Step | None:
             return None
         return replace(chain.after(node), query=left, turned_key=right), node
     if name in _CASTS and before is not None:
-        given = _tensor(node)
+        given = torch_compat.example_tensor(node)
         return (chain.after(node), before) if given is not None and _is_as_wide(given.dtype, before) else None
     if name in _SCALES:
         return _scaled(chain, node, name)
@@ -161,7 +161,7 @@ def _added(chain: _Chain, node: Node) -> _Step | None:
 
 
 def _filled(chain: _Chain, node: Node) -> _Step | None:
-    given = dict(zip(("input", "mask", "value"), node.args, strict=False)) | dict(node.kwargs)
+    given = torch_compat.named_arguments(node, "input", "mask", "value")
     scores, hidden, fill = given.get("input"), given.get("mask"), given.get("value")
     if not isinstance(scores, Node) or not isinstance(hidden, Node) or isinstance(fill, bool):
         return None
@@ -184,21 +184,21 @@ def _comes_from_product(node: Node) -> bool:
 
 def _may_mask(mask: Any, scores: Node, dtype: torch.dtype | None = None) -> bool:
     """Whether torch's attention takes it beside these scores: of this type, theirs where None, and 2-D or more."""
-    value, of = _tensor(mask), _tensor(scores)
+    value, of = torch_compat.example_tensor(mask), torch_compat.example_tensor(scores)
     if value is None or of is None or value.dtype is not (dtype or of.dtype):
         return False
     return 2 <= value.dim() <= of.dim()
 
 
 def _is_attention(chain: _Chain) -> bool:
-    query, key, value = (_tensor(node) for node in (chain.query, chain.turned_key, chain.value))
-    scores, result = _tensor(chain.nodes[-1]), _tensor(chain.result)
+    query, key, value = (torch_compat.example_tensor(node) for node in (chain.query, chain.turned_key, chain.value))
+    scores, result = torch_compat.example_tensor(chain.nodes[-1]), torch_compat.example_tensor(chain.result)
     if query is None or key is None or value is None or scores is None or result is None:
         return False
     if len({query.dtype, key.dtype, value.dtype, result.dtype}) != 1 or not query.is_floating_point():
         return False
     if chain.mask is not None and chain.mask.added is not None:
-        mask = _tensor(chain.mask.added)
+        mask = torch_compat.example_tensor(chain.mask.added)
         if mask is None or mask.dtype is not query.dtype:
             return False
     rank = query.dim()
@@ -213,13 +213,13 @@ def _replace(gm: GraphModule, chain: _Chain) -> None:
     graph, result = gm.graph, chain.result
     assert chain.query is not None
     assert chain.turned_key is not None
-    query = _tensor(chain.query)
+    query = torch_compat.example_tensor(chain.query)
     is_three = query is not None and query.dim() == 3
     with graph.inserting_before(result):
 
         def with_heads(node: Node) -> Node:
             """Fused kernels want a dimension of heads."""
-            value = _tensor(node)
+            value = torch_compat.example_tensor(node)
             is_narrow = value is None or value.dim() == 3
             return graph.call_method("unsqueeze", (node, 1)) if is_three and is_narrow else node
 
@@ -242,14 +242,8 @@ def _replace(gm: GraphModule, chain: _Chain) -> None:
 # -- nodes ------------------------------------------------------------------------------------------------------------
 
 
-def _tensor(node: Any) -> torch.Tensor | None:
-    """An example of what a node gives; None where it is no tensor."""
-    value = node.meta.get("example_value") if isinstance(node, Node) else None
-    return value if isinstance(value, torch.Tensor) else None
-
-
 def _sizes(node: Any) -> str | None:
-    value = _tensor(node)
+    value = torch_compat.example_tensor(node)
     return None if value is None else str(tuple(value.shape))
 
 
@@ -264,22 +258,22 @@ def _operands(node: Node) -> tuple[Any, Any] | None:
 
 
 def _is_float(node: Node) -> bool:
-    value = _tensor(node)
+    value = torch_compat.example_tensor(node)
     return value is not None and value.is_floating_point()
 
 
 def _is_as_wide(dtype: torch.dtype, before: Node) -> bool:
-    value = _tensor(before)
+    value = torch_compat.example_tensor(before)
     return value is not None and dtype.is_floating_point and dtype.itemsize >= value.dtype.itemsize
 
 
 def _is_over_last(node: Node, before: Node) -> bool:
     dim = node.kwargs.get("dim", node.args[1] if len(node.args) > 1 else None)
-    value = _tensor(before)
+    value = torch_compat.example_tensor(before)
     return value is not None and dim in (-1, value.dim() - 1)
 
 
 def _drops_nothing(node: Node) -> bool:
-    given = dict(zip(("input", "p", "training"), node.args, strict=False)) | dict(node.kwargs)
+    given = torch_compat.named_arguments(node, "input", "p", "training")
     share, is_training = given.get("p", 0.5), given.get("training", True)
     return is_training is False or (isinstance(share, int | float) and share == 0)

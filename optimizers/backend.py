@@ -19,7 +19,6 @@ from collectors.probe import Probe
 from collectors.user_errors import describe, is_out_of_memory
 from optimizers.candidates.base import Candidate, RefusedError
 from optimizers.candidates.fused import FUSED
-from optimizers.candidates.known import candidate_of as candidate_of
 from optimizers.candidates.pair import Pair
 from optimizers.compiling import compile_candidate
 from optimizers.frozen_graph import FrozenWeightsChangedError

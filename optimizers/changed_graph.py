@@ -68,8 +68,8 @@ def _calls(gm: GraphModule, names: Iterable[str]) -> Iterator[Node]:
 def _first_dtype(node: Node) -> torch.dtype | None:
     """Of the first tensor among its arguments."""
     for argument in node.all_input_nodes:
-        value = argument.meta.get("example_value")
-        if isinstance(value, torch.Tensor):
+        value = torch_compat.example_tensor(argument)
+        if value is not None:
             return value.dtype
     return None
 
@@ -94,8 +94,8 @@ def _under_autocast(gm: GraphModule) -> GraphModule:
         casts: dict[Node, Node] = {}
 
         def in_its_own_type(node: Node) -> Node:
-            value = node.meta.get("example_value")
-            if node.op == "placeholder" or not isinstance(value, torch.Tensor) or not value.is_floating_point():
+            value = torch_compat.example_tensor(node)
+            if node.op == "placeholder" or value is None or not value.is_floating_point():
                 return node
             if node not in casts:
                 casts[node] = graph.call_method("to", (node, value.dtype))
@@ -111,7 +111,7 @@ def _under_autocast(gm: GraphModule) -> GraphModule:
 
 def _device_of(gm: GraphModule) -> str | None:
     for node in gm.graph.nodes:
-        value = node.meta.get("example_value")
-        if isinstance(value, torch.Tensor) and value.is_floating_point() and value.device.type != "meta":
+        value = torch_compat.example_tensor(node)
+        if value is not None and value.is_floating_point() and value.device.type != "meta":
             return value.device.type
     return None

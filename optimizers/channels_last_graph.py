@@ -42,8 +42,8 @@ def _lay(gm: GraphModule, convolution: Node) -> int:
     count = 0
     for position in range(2):
         tensor = convolution.args[position] if len(convolution.args) > position else None
-        value = tensor.meta.get("example_value") if isinstance(tensor, Node) else None
-        if not isinstance(tensor, Node) or not isinstance(value, torch.Tensor) or value.dim() != 4:
+        value = torch_compat.example_tensor(tensor)
+        if not isinstance(tensor, Node) or value is None or value.dim() != 4:
             continue
         with gm.graph.inserting_before(convolution):
             laid = gm.graph.call_method("contiguous", (tensor,), {"memory_format": torch.channels_last})
@@ -58,8 +58,8 @@ def _return_as_before(gm: GraphModule) -> None:
     with gm.graph.inserting_before(output):
 
         def in_its_own_layout(node: Node) -> Node:
-            value = node.meta.get("example_value")
-            if node.op == "placeholder" or not isinstance(value, torch.Tensor) or value.dim() != 4:
+            value = torch_compat.example_tensor(node)
+            if node.op == "placeholder" or value is None or value.dim() != 4:
                 return node
             if not value.is_contiguous():
                 return node

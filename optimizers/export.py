@@ -17,9 +17,8 @@ from collectors import torch_compat
 
 @dataclass(frozen=True, slots=True)
 class Package:
-    """A package on disk and the model loaded from it, called as the original is. `compile_ns` is what making took."""
+    """The model loaded from a package, called as the original is. `compile_ns` is what making the package took."""
 
-    path: Path
     call: Callable[..., Any]
     compile_ns: int
 
@@ -37,7 +36,7 @@ def export_package(model: Callable[..., Any], args: tuple[Any, ...], kwargs: Map
         program = torch.export.export(module, args, dict(kwargs))
         torch_compat.package_program(program, path)
     compile_ns = time.perf_counter_ns() - start_ns
-    return Package(path, torch_compat.load_package(path), compile_ns)
+    return Package(torch_compat.load_package(path), compile_ns)
 
 
 class _AsModule(nn.Module):

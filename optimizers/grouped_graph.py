@@ -59,7 +59,7 @@ def _groups(gm: GraphModule) -> Iterator[list[_Linear]]:
 def _linear(node: Node) -> _Linear | None:
     if node.op != "call_function" or node.target is not LINEAR or any(map(torch_compat.may_write, node.users)):
         return None
-    given = dict(zip(("input", "weight", "bias"), node.args, strict=False)) | dict(node.kwargs)
+    given = torch_compat.named_arguments(node, "input", "weight", "bias")
     left, weight, bias = given.get("input"), given.get("weight"), given.get("bias")
     if not isinstance(left, Node) or not isinstance(weight, Node) or not _is_given(weight):
         return None
@@ -75,8 +75,8 @@ def _is_given(node: Node) -> bool:
 
 def _shape(node: Node) -> tuple[int, ...] | None:
     """The sizes of a tensor, None where they are not plain numbers or it is no tensor."""
-    value = node.meta.get("example_value")
-    if not isinstance(value, torch.Tensor) or any(not isinstance(size, int) for size in value.shape):
+    value = torch_compat.example_tensor(node)
+    if value is None or any(not isinstance(size, int) for size in value.shape):
         return None
     return tuple(value.shape)
 

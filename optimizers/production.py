@@ -16,6 +16,7 @@ from analyzer.core.plan import Plan
 from collectors import torch_compat
 from collectors.cpu_name import cpu_name
 from collectors.model_digest import model_digest
+from optimizers.candidates.base import release_text
 from optimizers.candidates.fused import FUSED
 from optimizers.plan import RENEW, read_plan, release_of
 from optimizers.plan_backend import ReportingBackend
@@ -50,14 +51,12 @@ def _require_same_machine(plan: Plan, named: str) -> None:
         raise UsageError(f"{named} was made on {plan.device}, this is {found}", hint=_ANYWAY)
     made, running = release_of(plan.versions.torch), release_of(torch.__version__)
     if made != running:
-        raise UsageError(f"{named} was made with torch {_text(made)}, this is {_text(running)}", hint=_ANYWAY)
+        raise UsageError(
+            f"{named} was made with torch {release_text(made)}, this is {release_text(running)}", hint=_ANYWAY
+        )
 
 
 def _require_same_model(plan: Plan, model: Callable[..., Any], named: str) -> None:
     here = model_digest(model)
     if plan.model is not None and here is not None and plan.model != here:
         raise UsageError(f"{named} was made for another model: its parameters have other shapes or types", hint=_ANYWAY)
-
-
-def _text(release: tuple[int, int]) -> str:
-    return ".".join(str(number) for number in release)

@@ -55,7 +55,7 @@ def _as_modules(graph: GraphModule) -> list[str]:
     sources = dict(getattr(graph, "_param_name_to_source", None) or {})
     names: list[str] = []
     for node in list(graph.graph.nodes):
-        given = dict(zip(("input", "weight", "bias"), node.args, strict=False)) | dict(node.kwargs)
+        given = torch_compat.named_arguments(node, "input", "weight", "bias")
         weight, bias = _constant(graph, given.get("weight")), _constant(graph, given.get("bias"))
         if torch_compat.called_name(node) != "linear" or weight is None or weight.dim() != 2:
             continue

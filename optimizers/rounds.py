@@ -72,9 +72,7 @@ def changing_round(
     base = _best(all_of, trials, gain, *Role)
     launch = _best(all_of, trials, gain, Role.LAUNCH)
     changing = _untried(tuple(one for one in all_of.single if one.role is Role.MEANING), trials)
-    return tuple(
-        next((on for on in (_on(base, one, all_of), _on(launch, one, all_of)) if on != one), one) for one in changing
-    )
+    return tuple(_on_either(base, launch, one, all_of) for one in changing)
 
 
 def changed_stack_round(

@@ -9,7 +9,7 @@ from tempfile import TemporaryDirectory
 from typing import Final
 
 from analyzer.checking.against import Beside, run_beside
-from analyzer.checking.project import Project, find_project, read_baseline, write_baseline, write_text
+from analyzer.checking.project import POLICY_FILE, Project, find_project, read_baseline, write_baseline, write_text
 from analyzer.checking.settings import CheckSettings
 from analyzer.checking.sources import FileSources
 from analyzer.checking.subjects import Made, graphs_alone, is_run, saved, spec_of, whole_run
@@ -26,6 +26,7 @@ from analyzer.gate.judge import Case, baseline_of, judge
 from analyzer.gate.policy_text import policy_text
 from analyzer.gate.reading import Needs
 from analyzer.progress import Progress
+from analyzer.reporting.json import REPORT_FILE
 from analyzer.rules import RULES
 from optimizers.plan import read_plan
 
@@ -69,11 +70,11 @@ class _Check:
     progress: Progress
 
     def judged(self, target: str) -> _Judged:
-        name = self._name(target, self.settings.mode)
+        name = _name(target, self.settings.mode, self.project)
         try:
             made = self._made(target)
-            name = self._name(made.report.workload.source, made.report.workload.mode) if is_run(target) else name
-            case = self._case(name, target, made)
+            name = _name_of(made.report, self.project) if is_run(target) else name
+            case = self._case(name, made)
             beside = self._beside(name, target)
         except UsageError:
             raise
@@ -101,12 +102,12 @@ class _Check:
         spec = spec_of(_found(target), settings.mode, settings.device, settings.entry)
         if not settings.runs:
             return graphs_alone(spec, self.progress)
-        plan = self.project.policy.plan(self._name(target, settings.mode))
+        plan = self.project.policy.plan(_name(target, settings.mode, self.project))
         return whole_run(
             spec, None if plan is None else str(self.project.folder / plan), self._out(target), self.progress
         )
 
-    def _case(self, name: str, target: str, made: Made) -> Case:
+    def _case(self, name: str, made: Made) -> Case:
         report = made.report
         sources = FileSources(self.project.root, Path.cwd(), made.written_ns)
         # What is accepted unseen is held against nothing but written limits.
@@ -124,7 +125,7 @@ class _Check:
             plan=self._plan(name),
             reach=_reach(report, self.settings.runs),
             crowd="other programs kept the machine busy meanwhile" if crowd is not None and crowd.is_crowded else None,
-            folder=str(made.folder) if made.folder is not None and is_run(target) else None,
+            folder=None if made.folder is None else str(made.folder),
         )
 
     def _beside(self, name: str, target: str) -> Beside | None:
@@ -141,23 +142,24 @@ class _Check:
         path = self.project.policy.plan(name)
         return None if path is None else read_plan(self.project.folder / path)
 
-    def _name(self, target: str, mode: str) -> str:
-        """What the policy and the baseline call it: its path from the policy's folder, and its mode in training."""
-        path = Path(target)
-        shown = target
-        if path.suffix == ".py":
-            whole = (Path.cwd() / path).resolve()
-            whole = whole if whole.exists() else (self.project.root / path).resolve()
-            shown = (
-                whole.relative_to(self.project.folder).as_posix()
-                if whole.is_relative_to(self.project.folder)
-                else target
-            )
-        return f"{shown} ({mode})" if mode == Mode.TRAINING.value else shown
-
     def _out(self, target: str) -> Path:
         number = len(list(self.scratch.iterdir()))
         return self.scratch / f"{number}-{Path(target).stem}"
+
+
+def _name(target: str, mode: str, project: Project) -> str:
+    """What the policy and the baseline call it: its path from the policy's folder, and its mode in training."""
+    path = Path(target)
+    shown = target
+    if path.suffix == ".py":
+        whole = (Path.cwd() / path).resolve()
+        whole = whole if whole.exists() else (project.root / path).resolve()
+        shown = whole.relative_to(project.folder).as_posix() if whole.is_relative_to(project.folder) else target
+    return f"{shown} ({mode})" if mode == Mode.TRAINING.value else shown
+
+
+def _name_of(report: Report, project: Project) -> str:
+    return _name(report.workload.source, report.workload.mode, project)
 
 
 def _reach(report: Report, runs: bool) -> Needs:
@@ -189,23 +191,12 @@ def _stored(settings: CheckSettings, project: Project) -> tuple[Baseline | None,
         return read_baseline(Path(settings.baseline), settings.baseline), settings.baseline
     made = saved(settings.baseline)
     sources = FileSources(project.root, Path.cwd(), made.written_ns)
-    check = _Check(settings, project, None, settings.baseline, Path(), _Nothing())
-    name = check._name(made.report.workload.source, made.report.workload.mode)
-    case = Case(name, made.report, project.policy, sources, reach=_reach(made.report, True))
+    case = Case(_name_of(made.report, project), made.report, project.policy, sources, reach=_reach(made.report, True))
     return Baseline((baseline_of(case),), settings.baseline), settings.baseline
 
 
 def _is_baseline(path: Path) -> bool:
-    return path.is_file() and path.name != "report.json"
-
-
-class _Nothing:
-    """Progress of what makes none."""
-
-    def stage(self, name: str) -> None: ...
-    def step(self, done: int, total: int, note: str = "") -> None: ...
-    def note(self, text: str) -> None: ...
-    def close(self) -> None: ...
+    return path.is_file() and path.name != REPORT_FILE
 
 
 def _result(
@@ -247,18 +238,20 @@ def _write(
     path = _baseline_path(settings, project)
     whole = [one for one in judged if one.stored is not None]
     if settings.init:
-        notes = _write_policy(settings, project, [one for one in whole if one.case is not None])
+        notes = _write_policy(settings, project, whole)
         write_baseline(path, _with(known, (one.stored for one in whole if one.stored is not None)))
         return [*notes, f"wrote the values of {_models(whole)} to {shown}"]
     new = [one for one in whole if one.case is not None and one.case.baseline is None]
-    times = [one for one in whole if one not in new and _new_times(one) is not None]
+    times = [(one, entry) for one in whole if one not in new and (entry := _new_times(one)) is not None]
     if not new and not times:
         return []
     added = [one.stored for one in new if one.stored is not None]
-    added += [entry for one in times if (entry := _new_times(one)) is not None]
-    write_baseline(path, _with(known, added))
+    write_baseline(path, _with(known, (*added, *(entry for _, entry in times))))
     notes = [f"no baseline yet of {_models(new)}: its values were written to {shown}; commit it"] if new else []
-    return notes + ([f"no times yet of this machine class for {_models(times)}: written to {shown}"] if times else [])
+    if times:
+        names = _models([one for one, _ in times])
+        notes.append(f"no times yet of this machine class for {names}: written to {shown}")
+    return notes
 
 
 def _new_times(one: _Judged) -> ModelBaseline | None:
@@ -271,11 +264,10 @@ def _new_times(one: _Judged) -> ModelBaseline | None:
 
 
 def _write_policy(settings: CheckSettings, project: Project, judged: Sequence[_Judged]) -> list[str]:
-    path = (Path.cwd() / settings.budget_file) if settings.budget_file else project.folder / "graphbound.toml"
+    path = (Path.cwd() / settings.budget_file) if settings.budget_file else project.folder / POLICY_FILE
     if project.policy.source is not None:
         return [f"{project.policy.source} has a policy already, and was left as it is"]
-    models = [model.case for model in judged if model.case is not None]
-    write_text(path, policy_text(Policy(baseline=project.policy.baseline), [case.name for case in models]))
+    write_text(path, policy_text(Policy(baseline=project.policy.baseline), [one.gate.name for one in judged]))
     return [f"wrote the policy to {path.name}"]
 
 

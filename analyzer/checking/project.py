@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
@@ -13,6 +12,7 @@ from analyzer.core.errors import UsageError
 from analyzer.core.policy import Policy
 from analyzer.gate.baseline_file import decode_baseline, encode_baseline
 from analyzer.gate.policy_file import read_policy
+from analyzer.reporting.json import write_whole
 
 POLICY_FILE: Final = "graphbound.toml"
 PROJECT_FILE: Final = "pyproject.toml"
@@ -65,12 +65,9 @@ def read_baseline(path: Path, shown: str) -> Baseline | None:
 
 def write_text(path: Path, text: str) -> None:
     """At once or not at all. Raises UsageError where it cannot be written."""
-    unfinished = path.with_name(f".{path.name}.{os.getpid()}")
     try:
-        unfinished.write_text(text, encoding="utf-8")
-        unfinished.replace(path)
+        write_whole(path, text.encode())
     except OSError as error:
-        unfinished.unlink(missing_ok=True)
         raise UsageError(f"cannot write {path}: {error.strerror}") from error
 
 

@@ -6,19 +6,17 @@ import os
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Final
 
 from analyzer.core.graphs import SourceLine
 from analyzer.core.report import Report
 from analyzer.gate.silence import Silences, joined, read_silences
-
-_INSTALLED: Final = frozenset({"site-packages", "dist-packages"})
+from analyzer.reporting.repository import INSTALLED
 
 
 def root_above(folder: Path) -> Path | None:
-    """The folder that holds `.git`, this one or one above it."""
-    whole = folder.resolve()
-    return next((each for each in (whole, *whole.parents) if (each / ".git").exists()), None)
+    """The folder that holds `.git`, this absolute one or one above it."""
+    # A file in a worktree and in a submodule, else a folder.
+    return next((each for each in (folder, *folder.parents) if (each / ".git").exists()), None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +34,7 @@ class FileSources:
     def path(self, file: str) -> str:
         """From the root, with `/`; of an installed file from the name of its package; as it is elsewhere."""
         parts = Path(file).parts
-        installed = [number for number, part in enumerate(parts) if part in _INSTALLED]
+        installed = [number for number, part in enumerate(parts) if part in INSTALLED]
         if installed:
             return "/".join(parts[installed[-1] + 1 :])
         whole = self._whole(file)
@@ -44,7 +42,7 @@ class FileSources:
 
     def is_own(self, file: str) -> bool:
         whole = self._whole(file)
-        return whole.is_relative_to(self.root) and not _INSTALLED.intersection(whole.parts)
+        return whole.is_relative_to(self.root) and not INSTALLED.intersection(whole.parts)
 
     def text(self, where: SourceLine) -> str:
         """The line without the space around it; empty where it cannot be read."""

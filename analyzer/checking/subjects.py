@@ -56,7 +56,7 @@ def whole_run(spec: WorkloadSpec, plan: str | None, out: Path, progress: Progres
     """The diagnosis of a model without a search, or the verification of its plan. Raises GraphboundError."""
     settings = RunSettings(workload=spec, out=str(out), optimize=plan is not None, plan=plan)
     finished = run(settings, progress)
-    return Made(finished.report, out, int(finished.exit_code))
+    return Made(finished.report, None, int(finished.exit_code))
 
 
 def graphs_alone(spec: WorkloadSpec, progress: Progress) -> Made:

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
 
+from analyzer.checking.sources import root_above
 from analyzer.core.gate import GateResult
 from analyzer.core.graphs import SourceLine
 from analyzer.core.report import Report
@@ -24,15 +25,10 @@ def found_repository(shown: Report | GateResult) -> Repository:
     with the lines that are spoken of, as far as they can be read here.
     """
     folder = Path.cwd()
-    root = _root_above(folder) or _root_of_runner() or folder
+    root = root_above(folder) or _root_of_runner() or folder
     roots = tuple(dict.fromkeys((str(root), os.path.realpath(root))))
     bare = Repository(roots, str(folder))
     return Repository(roots, str(folder), tuple(_lines(bare, root, _places(shown))))
-
-
-def _root_above(folder: Path) -> Path | None:
-    # A file in a worktree and in a submodule, else a folder.
-    return next((each for each in (folder, *folder.parents) if (each / ".git").exists()), None)
 
 
 def _root_of_runner() -> Path | None:

@@ -114,7 +114,8 @@ def _write(
 
     refuse_mixed(asked)
     wanted = tuple(asked or (Output(FORMATS[0]),))
-    is_on_github = is_announced and os.environ.get("GITHUB_ACTIONS") == "true"
+    is_on_runner = os.environ.get("GITHUB_ACTIONS") == "true"
+    is_on_github = is_announced and is_on_runner
     # The rules and git's folder are looked up for those alone who show them.
     is_plain = not is_on_github and all(output.format in TWO_FORMATS for output in wanted)
     known = Page() if is_plain else surroundings()
@@ -125,7 +126,7 @@ def _write(
         _append_summary(rendered, known)
     for output in wanted:
         if output.file is None and sys.stdout is not None:
-            _print(rendered, known, output.format, is_on_runner=os.environ.get("GITHUB_ACTIONS") == "true")
+            _print(rendered, known, output.format, is_on_runner=is_on_runner)
     if is_on_github and all(output.format != "github" for output in wanted):
         has_document = any(output.file is None and output.format in DOCUMENTS for output in wanted)
         # The runner reads both streams for commands.

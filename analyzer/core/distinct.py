@@ -18,6 +18,12 @@ def distinct(values: IntColumn) -> IntColumn:
     return found
 
 
+def commonest(values: IntColumn) -> int:
+    """The value that occurs most often, the smallest of several; there must be one."""
+    found, counts = np.unique(values, return_counts=True)
+    return int(found[np.argmax(counts)])
+
+
 def numbered(*columns: IntColumn) -> tuple[IntColumn, IntColumn]:
     """Rows that are equal in all of these columns of one length get one number: the place of the first row of each
     number, and the number of each row.

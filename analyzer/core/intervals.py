@@ -7,7 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-IntColumn = NDArray[np.int64]
+from analyzer.core.distinct import distinct
+from analyzer.core.trace import IntColumn
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,6 +29,17 @@ class Intervals:
         """Which of these points lie in one of the intervals (a start does, an end does not)."""
         inside: NDArray[np.bool_] = np.searchsorted(_edges(self), points_ns, side="right") % 2 == 1
         return inside
+
+    def before(self, moments_ns: IntColumn) -> IntColumn:
+        """How much of this time lies before each of these moments."""
+        if not len(self):
+            return np.zeros_like(moments_ns)
+        length = self.end_ns - self.start_ns
+        number = np.searchsorted(self.start_ns, moments_ns, side="right") - 1
+        earlier = np.cumsum(length) - length
+        inside = np.minimum(moments_ns - self.start_ns[number], length[number])
+        found: IntColumn = np.where(number >= 0, earlier[number] + inside, 0)
+        return found
 
 
 EMPTY = Intervals(np.empty(0, dtype=np.int64), np.empty(0, dtype=np.int64))
@@ -75,7 +87,5 @@ def _edges(intervals: Intervals) -> IntColumn:
 
 def _pieces(left: Intervals, right: Intervals) -> tuple[IntColumn, IntColumn]:
     """The stretches between neighbouring edges; none of them is crossed by an edge of either set."""
-    # Not np.unique: since numpy 2.3 it hashes, 0.2 s where sorting 200,000 edges takes 0.01 s.
-    edges = np.sort(np.concatenate((_edges(left), _edges(right))))
-    points = edges[np.concatenate((edges[1:] != edges[:-1], [True]))] if edges.size else edges
+    points = distinct(np.concatenate((_edges(left), _edges(right))))
     return points[:-1], points[1:]

@@ -8,14 +8,13 @@ from typing import Final
 
 import numpy as np
 
-from analyzer.core.distinct import distinct
 from analyzer.core.graphs import Region
 from analyzer.core.intervals import Intervals, intersect, union
 from analyzer.core.timing import Timing
 from analyzer.core.trace import DEVICE_KINDS, BoolColumn, EventKind, IntColumn, Trace
 from analyzer.derive.attribution import Attribution
 from analyzer.derive.host_work import OPERATOR
-from analyzer.derive.nesting import NOBODY, by_thread, innermost
+from analyzer.derive.nesting import NOBODY, innermost_at
 from analyzer.derive.timeline import Timeline, cut
 
 
@@ -58,12 +57,8 @@ class Scene:
 
     def inner_ops(self, rows: IntColumn) -> IntColumn:
         """The innermost operator row around each of these host rows; NOBODY where there is none."""
-        inner = np.full(rows.size, NOBODY, dtype=np.int64)
-        for thread, ops in by_thread(self.trace, self.trace.rows(EventKind.CPU_OP)):
-            own = np.flatnonzero(self.trace.thread[rows] == thread)
-            if own.size:
-                inner[own] = innermost(self.trace, ops).at(self.trace.start_ns[rows[own]])
-        return inner
+        trace = self.trace
+        return innermost_at(trace, trace.rows(EventKind.CPU_OP), trace.start_ns[rows], trace.thread[rows])
 
     def path(self, op: int) -> tuple[str, ...]:
         """The operators from the outermost down to the row `op`, as far as they went through the dispatcher.
@@ -128,10 +123,7 @@ def _closing(trace: Trace, starts: IntColumn, ends: IntColumn) -> IntColumn:
     rows, until = syncs[last[has_one]], ends[has_one]
     at = trace.start_ns[rows]
     is_followed = np.searchsorted(launch_ns, until) > np.searchsorted(launch_ns, at, side="right")
-    is_inside = np.zeros(rows.size, dtype=np.bool_)
-    for thread in distinct(trace.thread[rows]).tolist():
-        own = trace.thread[rows] == thread
-        is_inside[own] = innermost(trace, ops[trace.thread[ops] == thread]).at(at[own]) != NOBODY
+    is_inside = innermost_at(trace, ops, at, trace.thread[rows]) != NOBODY
     is_whole = np.asarray([trace.name(row).startswith(_WHOLE_DEVICE) for row in rows.tolist()], dtype=np.bool_)
     found: IntColumn = rows[is_whole & ~is_inside & ~is_followed]
     return found
@@ -149,17 +141,7 @@ def _within(starts: IntColumn, ends: IntColumn, moments: IntColumn) -> BoolColum
 
 def covered_ns(what: Intervals, start_ns: IntColumn, end_ns: IntColumn) -> IntColumn:
     """How much of each of these stretches, which may overlap, `what` covers."""
-    if not len(what):
-        return np.zeros(start_ns.size, dtype=np.int64)
-    return _covered_until(what, end_ns) - _covered_until(what, start_ns)
-
-
-def _covered_until(what: Intervals, moments: IntColumn) -> IntColumn:
-    lengths = what.end_ns - what.start_ns
-    before = np.concatenate(([0], np.cumsum(lengths)))
-    last = np.searchsorted(what.start_ns, moments, side="right") - 1
-    inside = np.clip(moments - what.start_ns[last], 0, lengths[last])
-    return np.where(last >= 0, before[last] + inside, 0).astype(np.int64)
+    return what.before(end_ns) - what.before(start_ns)
 
 
 def named(trace: Trace, matches: Iterable[bool], kinds: Sequence[EventKind]) -> IntColumn:

@@ -15,7 +15,7 @@ from analyzer.core.trace import DEVICE_KINDS, BoolColumn, EventKind, IntColumn, 
 from analyzer.derive.host_time import DeviceRows, HostTime, HostTimes, host_times
 from analyzer.derive.host_work import own_time
 from analyzer.derive.links import launches
-from analyzer.derive.nesting import NOBODY, by_thread, innermost, parents
+from analyzer.derive.nesting import NOBODY, innermost_at, parents
 from analyzer.derive.preparation import without_preparation
 from analyzer.derive.timeline import NOWHERE, Timeline, cut
 
@@ -144,10 +144,7 @@ def _device_work(trace: Trace, timeline: Timeline, ops: IntColumn) -> tuple[_Str
     launch = launches(trace, rows)
     linked = launch != NOBODY
     op = np.full(rows.size, NOBODY, dtype=np.int64)
-    for thread, own in by_thread(trace, ops):
-        here = np.flatnonzero(linked)
-        here = here[trace.thread[launch[here]] == thread]
-        op[here] = innermost(trace, own).at(trace.start_ns[launch[here]])
+    op[linked] = innermost_at(trace, ops, trace.start_ns[launch[linked]], trace.thread[launch[linked]])
     work = _placed(trace, timeline, rows, trace.duration_ns[rows], launch, op)
     return _Stretches(trace.start_ns[rows], trace.end_ns[rows], np.arange(rows.size, dtype=np.int64)), work
 

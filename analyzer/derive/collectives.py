@@ -11,7 +11,7 @@ import numpy as np
 
 from analyzer.core.trace import EventKind, IntColumn, Trace
 from analyzer.derive.links import launches
-from analyzer.derive.nesting import NOBODY, by_thread, innermost
+from analyzer.derive.nesting import NOBODY, innermost_at
 
 TABLE: Final[tuple[tuple[str, str | None], ...]] = (
     (r"(?:void )?(?:nccl|rccl)(?:Dev)?Kernel_AllReduce.*", "all_reduce"),
@@ -117,8 +117,7 @@ def _ranges_around(trace: Trace, rows: IntColumn) -> list[str | None]:
     ranges = trace.rows(EventKind.RANGE, EventKind.CPU_OP)
     ranges = ranges[np.isin(trace.name_id[ranges], list(wanted))]
     launch = launches(trace, rows)
+    linked = launch != NOBODY
     around = np.full(rows.size, NOBODY, dtype=np.int64)
-    for thread, own in by_thread(trace, ranges):
-        here = np.flatnonzero((launch != NOBODY) & (trace.thread[launch] == thread))
-        around[here] = innermost(trace, own).at(trace.start_ns[launch[here]])
+    around[linked] = innermost_at(trace, ranges, trace.start_ns[launch[linked]], trace.thread[launch[linked]])
     return [None if row == NOBODY else _spelled(wanted[int(trace.name_id[row])]) for row in around.tolist()]

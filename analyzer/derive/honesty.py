@@ -8,6 +8,7 @@ from typing import Final
 
 import numpy as np
 
+from analyzer.core.distinct import commonest
 from analyzer.core.honesty import Honesty, HostInflation, Replays, Shapes, StepRows
 from analyzer.core.intervals import union
 from analyzer.core.quantities import duration
@@ -121,8 +122,7 @@ def _host(trace: Trace) -> HostInflation | None:
     rows = trace.rows(*_HOST_KINDS)
     if not rows.size:
         return None
-    threads, counts = np.unique(trace.thread[rows], return_counts=True)
-    thread = int(threads[np.argmax(counts)])
+    thread = commonest(trace.thread[rows])
     own = rows[trace.thread[rows] == thread]
     is_profilers = np.asarray([name in PROFILER_ROWS for name in trace.names], dtype=np.bool_)
     others = trace.rows(EventKind.OTHER)

@@ -8,6 +8,7 @@ from typing import Final
 import numpy as np
 
 from analyzer.core.budget import HostKind
+from analyzer.core.intervals import Intervals, union
 from analyzer.core.trace import RANGE_PREFIX, EventKind, IntColumn, Trace
 from analyzer.derive.host_work import INDUCTOR_KERNEL
 
@@ -47,7 +48,7 @@ LONGEST_BYTECODE_NS: Final = 1_000_000
 300 parameters). Eight times that is no bytecode any more: the row of a compiled frame spans what its frame calls
 between two graphs, and so the user's own Python."""
 
-OWN_COST: Final = re.compile(r"Activity Buffer Request|Buffer Flush|Instrumentation Overhead|Resource")
+_OWN_COST: Final = re.compile(r"Activity Buffer Request|Buffer Flush|Instrumentation Overhead|Resource")
 """The profiler's rows of itself (kineto, category `overhead`): without it, the host would not spend that time."""
 
 
@@ -67,3 +68,10 @@ def host_codes(trace: Trace) -> IntColumn:
         for pair in found.tolist()
     ]
     return np.asarray(codes, dtype=np.int64)[where] if codes else np.empty(0, dtype=np.int64)
+
+
+def own_cost(trace: Trace) -> Intervals:
+    """When the profiler's rows of itself ran."""
+    ids = [number for number, name in enumerate(trace.names) if _OWN_COST.fullmatch(name)]
+    rows = np.flatnonzero((trace.kind == EventKind.OTHER) & np.isin(trace.name_id, ids))
+    return union(trace.start_ns[rows], trace.end_ns[rows])

@@ -16,8 +16,8 @@ from analyzer.core.distinct import distinct
 from analyzer.core.graphs import GraphKey
 from analyzer.core.intervals import EMPTY, Intervals, intersect, subtract, union
 from analyzer.core.trace import BoolColumn, EventKind, IntColumn, Trace
-from analyzer.derive.host_rows import GUARDS_ROW, KINDS, LONGEST_BYTECODE_NS, OWN_COST, UNSEEN, WAITS, host_codes
-from analyzer.derive.nesting import NOBODY, Innermost, innermost
+from analyzer.derive.host_rows import GUARDS_ROW, KINDS, LONGEST_BYTECODE_NS, UNSEEN, WAITS, host_codes, own_cost
+from analyzer.derive.nesting import NOBODY, innermost
 from analyzer.derive.timeline import NOWHERE, Timeline
 
 _PYTHON: Final = len(KINDS) - 1
@@ -82,7 +82,7 @@ def host_times(
     closing = _closing(trace, timeline, rows, codes)
     queued, queued_idle = _queued(trace, timeline, device)
     steps = union(timeline.step_start_ns, closing)
-    idle = subtract(subtract(subtract(steps, busy), queued_idle), _own_cost(trace))
+    idle = subtract(subtract(subtract(steps, busy), queued_idle), own_cost(trace))
     waits = rows[codes[rows] == WAITS]
     waits = waits[~np.isin(trace.start_ns[waits], closing)]
     spent = _spent(trace, timeline, rows, codes, (idle, _refill(trace, timeline, waits, busy)))
@@ -147,12 +147,6 @@ def _queued(trace: Trace, timeline: Timeline, device: DeviceRows) -> tuple[IntCo
     return spent, union(free[own], start[own])
 
 
-def _own_cost(trace: Trace) -> Intervals:
-    ids = [number for number, name in enumerate(trace.names) if OWN_COST.fullmatch(name)]
-    rows = np.flatnonzero((trace.kind == EventKind.OTHER) & np.isin(trace.name_id, ids))
-    return union(trace.start_ns[rows], trace.end_ns[rows])
-
-
 def _waits(trace: Trace, rows: IntColumn, codes: IntColumn) -> Intervals:
     waits = rows[codes[rows] == WAITS]
     return union(trace.start_ns[waits], trace.end_ns[waits])
@@ -162,20 +156,8 @@ def _refill(trace: Trace, timeline: Timeline, waits: IntColumn, busy: Intervals)
     """For each wait inside a step, as much time after it, in that step, as the device worked during it."""
     step = timeline.step_at(trace.start_ns[waits])
     start, end = trace.start_ns[waits[step != NOWHERE]], trace.end_ns[waits[step != NOWHERE]]
-    reach = end + _worked(busy, end) - _worked(busy, start)
+    reach = end + busy.before(end) - busy.before(start)
     return union(end, np.minimum(reach, timeline.step_end_ns[step[step != NOWHERE]]))
-
-
-def _worked(busy: Intervals, until_ns: IntColumn) -> IntColumn:
-    """How long the device had worked by each of these moments."""
-    if not len(busy):
-        return np.zeros_like(until_ns)
-    length = busy.end_ns - busy.start_ns
-    number = np.searchsorted(busy.start_ns, until_ns, side="right") - 1
-    before = np.cumsum(length) - length
-    inside = np.minimum(until_ns - busy.start_ns[number], length[number])
-    worked: IntColumn = np.where(number >= 0, before[number] + inside, 0)
-    return worked
 
 
 def _spent(
@@ -199,23 +181,13 @@ def _spent(
     start, length = start[keep], length[keep]
     owner = inner.at(start)
     code = np.where(owner == NOBODY, _PYTHON, codes[owner]) if owner.size else owner
-    code = np.where((code == _BYTECODE) & _is_long(inner, start), _PYTHON, code)
+    code = np.where((code == _BYTECODE) & (inner.length_at(start) > LONGEST_BYTECODE_NS), _PYTHON, code)
     code = np.where((code != WAITS) & refill.contains(start), _REFILL, code)
     span = np.searchsorted(span_start, start, side="right") - 1
     region = np.asarray([s.region for s in spans], dtype=np.int64)[span]
     step = np.asarray([s.step for s in spans], dtype=np.int64)[span]
     np.add.at(spent, (region, step, code), length)
     return spent
-
-
-def _is_long(inner: Innermost, points_ns: IntColumn) -> BoolColumn:
-    """Whether at each of these moments nothing opened or closed for longer than Dynamo's bytecode takes."""
-    if not inner.start_ns.size:
-        return np.zeros(points_ns.size, dtype=np.bool_)
-    # The last stretch is nobody's, and as long as any.
-    length = np.append(np.diff(inner.start_ns), 0)
-    is_long: BoolColumn = length[np.searchsorted(inner.start_ns, points_ns, side="right") - 1] > LONGEST_BYTECODE_NS
-    return is_long
 
 
 def _launch_calls(trace: Trace, timeline: Timeline) -> tuple[IntColumn, IntColumn]:
@@ -233,7 +205,7 @@ def _launch_calls(trace: Trace, timeline: Timeline) -> tuple[IntColumn, IntColum
 
 
 def _in_steps(time: Intervals, timeline: Timeline, recorded: tuple[int, ...]) -> tuple[int, ...]:
-    ends = _worked(time, timeline.step_end_ns) - _worked(time, timeline.step_start_ns)
+    ends = time.before(timeline.step_end_ns) - time.before(timeline.step_start_ns)
     return _taken(ends, recorded)
 
 

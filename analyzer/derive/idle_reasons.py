@@ -13,12 +13,12 @@ import numpy as np
 from analyzer.core.budget import HostKind
 from analyzer.core.distinct import distinct
 from analyzer.core.intervals import Intervals, union
-from analyzer.core.trace import BoolColumn, EventKind, IntColumn, Trace
+from analyzer.core.trace import BoolColumn, IntColumn, Trace
 from analyzer.derive.attribution import Work
-from analyzer.derive.host_rows import KINDS, LONGEST_BYTECODE_NS, OWN_COST, UNSEEN, WAITS, host_codes
+from analyzer.derive.host_rows import KINDS, LONGEST_BYTECODE_NS, UNSEEN, WAITS, host_codes, own_cost
 from analyzer.derive.nesting import NOBODY, innermost
 from analyzer.derive.steps import Steps
-from analyzer.derive.window import Window, launched_before, worked
+from analyzer.derive.window import Window, launched_before
 
 QUEUED: Final = WAITS + 1
 """The next row had been launched before the device fell idle, or is not the first of its launch."""
@@ -94,7 +94,7 @@ def _spend(trace: Trace, work: Work, found: Window, steps: Steps, late: IntColum
     inner = innermost(trace, rows)
     busy = union(trace.start_ns[work.row], trace.end_ns[work.row])
     refill = _refill(trace, rows[codes[rows] == WAITS], busy)
-    profiler = _profiler(trace)
+    profiler = own_cost(trace)
     starts, ends = found.idle_start_ns[late], found.idle_end_ns[late]
     points = distinct(
         np.concatenate(
@@ -108,8 +108,7 @@ def _spend(trace: Trace, work: Work, found: Window, steps: Steps, late: IntColum
     at, length, stretch = at[keep], length[keep], stretch[keep]
     owner = inner.at(at)
     code = np.where(owner == NOBODY, _PYTHON, codes[owner])
-    whole = np.append(np.diff(inner.start_ns), 0)[np.maximum(np.searchsorted(inner.start_ns, at, side="right") - 1, 0)]
-    code = np.where((code == _BYTECODE) & (whole > LONGEST_BYTECODE_NS), _PYTHON, code)
+    code = np.where((code == _BYTECODE) & (inner.length_at(at) > LONGEST_BYTECODE_NS), _PYTHON, code)
     code = np.where((code != WAITS) & refill.contains(at), REFILL, code)
     is_loading = (code == _LAUNCH) & (trace.duration_ns[np.maximum(owner, 0)] > LONGEST_LAUNCH_NS)
     code = np.where(is_loading, UNTOLD, code)
@@ -120,19 +119,9 @@ def _spend(trace: Trace, work: Work, found: Window, steps: Steps, late: IntColum
 
 def _is_outside(points_ns: IntColumn, steps: Steps) -> BoolColumn:
     """Outside of every marked step: what the host did there is no part of the program that was to be recorded."""
-    if not len(steps):
-        return np.zeros(points_ns.size, dtype=np.bool_)
-    number = np.searchsorted(steps.start_ns, points_ns, side="right") - 1
-    outside: BoolColumn = (number < 0) | (points_ns >= steps.end_ns[np.maximum(number, 0)])
-    return outside
+    return ~steps.hold(points_ns) if len(steps) else np.zeros(points_ns.size, dtype=np.bool_)
 
 
 def _refill(trace: Trace, waits: IntColumn, busy: Intervals) -> Intervals:
     start, end = trace.start_ns[waits], trace.end_ns[waits]
-    return union(end, end + worked(busy, end) - worked(busy, start))
-
-
-def _profiler(trace: Trace) -> Intervals:
-    ids = [number for number, name in enumerate(trace.names) if OWN_COST.fullmatch(name)]
-    rows = np.flatnonzero((trace.kind == EventKind.OTHER) & np.isin(trace.name_id, ids))
-    return union(trace.start_ns[rows], trace.end_ns[rows])
+    return union(end, end + busy.before(end) - busy.before(start))

@@ -211,8 +211,8 @@ def _hits(attribution: Attribution) -> _Hits:
     left = np.flatnonzero(work.has_op & ~np.isin(trace.kind[work.row], (EventKind.COPY, EventKind.MEMSET)))
     for _ in range(1 if attribution.is_host else CLIMB_LEVELS):
         asked, kernels = op[left], work.row[left]
-        columns = (trace.name_id[asked], _detail_ids(trace, asked))
-        beside = () if attribution.is_host else (trace.name_id[kernels], _detail_ids(trace, kernels))
+        columns = (trace.name_id[asked], detail_ids(trace, asked))
+        beside = () if attribution.is_host else (trace.name_id[kernels], detail_ids(trace, kernels))
         first, of = numbered(*columns, *beside)
         told = [_hit(attribution, int(asked[i]), int(kernels[i])) for i in first.tolist()]
         is_found = np.asarray([hit is not None for hit in told], dtype=np.bool_)[of]
@@ -231,7 +231,8 @@ def _hits(attribution: Attribution) -> _Hits:
     return _Hits(tuple(found), number, op, sharer)
 
 
-def _detail_ids(trace: Trace, rows: IntColumn) -> IntColumn:
+def detail_ids(trace: Trace, rows: IntColumn) -> IntColumn:
+    """What each row says of itself, by number; NOTHING where it does not."""
     found: IntColumn = np.where(trace.has_detail[rows], trace.detail_id[rows], NOTHING)
     return found
 

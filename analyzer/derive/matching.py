@@ -125,8 +125,8 @@ def _pairs(
 ) -> tuple[list[Piece], list[Piece], list[ComparedRow]]:
     """What both sides have under one name, and what is then left of them."""
     ours, theirs = _by(name, left), _by(name, right)
-    both = sorted(set(ours) & set(theirs))
-    rows = [_row(key, matched, ours[key], theirs[key]) for key in both]
+    both = ours.keys() & theirs.keys()
+    rows = [_row(key, matched, ours[key], theirs[key]) for key in sorted(both)]
     return (
         [piece for piece in left if name(piece) not in both],
         [piece for piece in right if name(piece) not in both],

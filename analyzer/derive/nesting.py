@@ -30,6 +30,13 @@ class Innermost:
         where = np.searchsorted(self.start_ns, points_ns, side="right") - 1
         return np.where(where >= 0, self.owner[where], NOBODY) if self.owner.size else np.full_like(points_ns, NOBODY)
 
+    def length_at(self, points_ns: IntColumn) -> IntColumn:
+        """For how long nothing opens or closes around each of these moments; 0 for what no stretch bounds."""
+        if not self.start_ns.size:
+            return np.zeros_like(points_ns)
+        # The last stretch, and what lies before the first, is nobody's and without an end.
+        return np.append(np.diff(self.start_ns), 0)[np.searchsorted(self.start_ns, points_ns, side="right") - 1]
+
     def stretches(self) -> tuple[IntColumn, IntColumn, IntColumn]:
         """Start, end and owner of each stretch that a row owns: the rows' own time, their children's left out."""
         owned = np.flatnonzero(self.owner[:-1] != NOBODY)
@@ -74,6 +81,16 @@ def by_thread(trace: Trace, rows: IntColumn) -> Iterator[tuple[int, IntColumn]]:
     numbers = distinct(threads)
     begins = np.searchsorted(threads[order], numbers)
     yield from zip(numbers.tolist(), np.split(rows[order], begins[1:]), strict=True)
+
+
+def innermost_at(trace: Trace, rows: IntColumn, points_ns: IntColumn, threads: IntColumn) -> IntColumn:
+    """The innermost of `rows` at each of these moments on its thread; NOBODY where there is none."""
+    found = np.full(points_ns.size, NOBODY, dtype=np.int64)
+    for thread, own in by_thread(trace, rows):
+        here = np.flatnonzero(threads == thread)
+        if here.size:
+            found[here] = innermost(trace, own).at(points_ns[here])
+    return found
 
 
 def parents(trace: Trace, rows: IntColumn) -> IntColumn:

@@ -20,7 +20,7 @@ from analyzer.derive.costs.cost import Cost
 from analyzer.derive.costs.launch import launch_of
 from analyzer.derive.doubt import KernelPoint
 from analyzer.derive.host_work import has_dispatch
-from analyzer.derive.kernel_costs import KernelCosts
+from analyzer.derive.kernel_costs import KernelCosts, detail_ids
 from analyzer.derive.python_ops import glue_rows
 from analyzer.derive.residency import missed_rereads, resident_bytes
 from analyzer.derive.roofline import Anomaly, Kernel, RoofPoint, roof_point
@@ -109,7 +109,7 @@ def _told(attribution: Attribution, costs: KernelCosts, resident: NDArray[np.flo
     cost = np.asarray([numbers.setdefault(id(cost), len(numbers)) for cost in costs.costs], dtype=np.int64)
     return (
         trace.name_id[work.row],
-        np.where(trace.has_detail[work.row], trace.detail_id[work.row], -1),
+        detail_ids(trace, work.row),
         trace.device[work.row],
         work.own_ns,
         work.step,

@@ -19,7 +19,7 @@ import numpy as np
 from analyzer.core.graphs import Direction, GraphKey
 from analyzer.core.step_marks import step_dialect
 from analyzer.core.trace import RANGE_PREFIX, BoolColumn, EventKind, IntColumn, Trace
-from analyzer.derive.nesting import NOBODY, by_thread, innermost
+from analyzer.derive.nesting import NOBODY, by_thread, innermost_at, parents
 from analyzer.derive.steps import Steps
 
 FX_GRAPH: Final = re.compile(r"## Call CompiledFxGraph (?P<key>\S+) ##")
@@ -74,13 +74,9 @@ class HostRegions:
 
     def at(self, trace: Trace, points_ns: IntColumn, threads: IntColumn) -> IntColumn:
         """The innermost region open at each moment on each thread; NOBODY where there is none."""
-        found = np.full(points_ns.size, NOBODY, dtype=np.int64)
         of_row = dict(zip(self.row.tolist(), self.region.tolist(), strict=True))
-        for thread, rows in by_thread(trace, self.row):
-            here = np.flatnonzero(threads == thread)
-            owner = innermost(trace, rows).at(points_ns[here])
-            found[here] = [of_row.get(row, NOBODY) for row in owner.tolist()]
-        return found
+        owner = innermost_at(trace, self.row, points_ns, threads)
+        return np.asarray([of_row.get(row, NOBODY) for row in owner.tolist()], dtype=np.int64)
 
 
 def key_of(label: str, direction: Direction = Direction.INFERENCE) -> GraphKey:
@@ -158,11 +154,7 @@ def _compiled_region(name: str, compile_id: str | None, direction: Direction) ->
 
 def _around(trace: Trace, rows: IntColumn, holders: IntColumn) -> IntColumn:
     """The innermost holder around the start of each row, on its thread; NOBODY where there is none."""
-    found = np.full(rows.size, NOBODY, dtype=np.int64)
-    for thread, own in by_thread(trace, holders):
-        here = np.flatnonzero(trace.thread[rows] == thread)
-        found[here] = innermost(trace, own).at(trace.start_ns[rows[here]])
-    return found
+    return innermost_at(trace, holders, trace.start_ns[rows], trace.thread[rows])
 
 
 def _backward(trace: Trace) -> Iterator[tuple[int, TraceRegion]]:
@@ -185,15 +177,10 @@ def _ranges(trace: Trace, steps: Steps, launch_rows: IntColumn) -> list[tuple[in
         dtype=np.bool_,
     )
     rows = rows[~skipped[trace.name_id[rows]] & ~np.isin(rows, steps.rows)] if rows.size else rows
-    # Markers of other tools around the same step (vLLM's around sglang's) are steps too.
-    wide = [
-        int(r) for r in rows if len(steps) and trace.start_ns[r] <= steps.start_ns[0] and _ends_after(trace, r, steps)
-    ]
-    return _cut_tree(trace, rows[~np.isin(rows, wide)], launch_rows, RegionKind.RANGE)
-
-
-def _ends_after(trace: Trace, row: int, steps: Steps) -> bool:
-    return int(trace.start_ns[row] + trace.duration_ns[row]) >= int(steps.end_ns[-1])
+    if len(steps):
+        # Markers of other tools around the same step (vLLM's around sglang's) are steps too.
+        rows = rows[(trace.start_ns[rows] > steps.start_ns[0]) | (trace.end_ns[rows] < steps.end_ns[-1])]
+    return _cut_tree(trace, rows, launch_rows, RegionKind.RANGE)
 
 
 def _cut_tree(trace: Trace, rows: IntColumn, launch_rows: IntColumn, kind: RegionKind) -> list[tuple[int, TraceRegion]]:
@@ -204,11 +191,10 @@ def _cut_tree(trace: Trace, rows: IntColumn, launch_rows: IntColumn, kind: Regio
     """
     if not rows.size or not launch_rows.size:
         return []
-    parent = _parents(trace, rows)
     weight = _launches_inside(trace, rows, launch_rows)
     children: dict[int, list[int]] = {}
-    for row in rows.tolist():
-        children.setdefault(parent[row], []).append(row)
+    for row, holder in zip(rows.tolist(), parents(trace, rows)[rows].tolist(), strict=True):
+        children.setdefault(holder, []).append(row)
     kept: dict[int, str] = {}
     level = [row for row in children.get(NOBODY, ()) if weight[row]]
     while level:
@@ -242,19 +228,6 @@ def _label(name: str) -> str:
     """`nn.Module: Linear_3` is `Linear_3`; `## forward ##` is `forward`."""
     found = MODULE.fullmatch(name)
     return found["label"] if found else name.strip("# ") or name
-
-
-def _parents(trace: Trace, rows: IntColumn) -> dict[int, int]:
-    found: dict[int, int] = {}
-    for _, own in by_thread(trace, rows):
-        open_rows: list[tuple[int, int]] = []
-        # 0.5 µs a row; modules and ranges are few beside operators.
-        for row, start, end in zip(own.tolist(), trace.start_ns[own].tolist(), trace.end_ns[own].tolist(), strict=True):
-            while open_rows and open_rows[-1][1] <= start:
-                open_rows.pop()
-            found[row] = open_rows[-1][0] if open_rows else NOBODY
-            open_rows.append((row, end))
-    return found
 
 
 def _launches_inside(trace: Trace, rows: IntColumn, launch_rows: IntColumn) -> dict[int, int]:

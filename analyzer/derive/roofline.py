@@ -281,11 +281,11 @@ def _times(kernel: Kernel, device: Device, allow_tf32: bool | None) -> _Times | 
     """None where nothing is known of the traffic."""
     if kernel.bytes is None or not device.memory_bytes_per_s:
         return None
-    cold_ns = _memory_ns(kernel, device, kernel.bytes, kernel.read_bytes)
+    cold_ns = _memory_ns(device, kernel.bytes, kernel.read_bytes)
     warm_ns = cold_ns
     if kernel.resident_bytes:
         read = None if kernel.read_bytes is None else kernel.read_bytes - kernel.resident_bytes
-        warm_ns = _memory_ns(kernel, device, kernel.bytes - kernel.resident_bytes, read)
+        warm_ns = _memory_ns(device, kernel.bytes - kernel.resident_bytes, read)
         if device.l2_bytes_per_s:
             warm_ns += kernel.resident_bytes / device.l2_bytes_per_s * 1e9
     unit = matrix_dtype(kernel, device, allow_tf32)
@@ -350,7 +350,7 @@ def _crossing_ns(kernel: Kernel, device: Device) -> float:
     return found if found <= ANOMALY_SHARE * kernel.duration_ns else 0.0
 
 
-def _memory_ns(kernel: Kernel, device: Device, moved: float, read: float | None) -> float:
+def _memory_ns(device: Device, moved: float, read: float | None) -> float:
     """A copy reads and writes as much: its rate and that of reading alone give that of writing between readings. What
     writes alone runs as fast as what reads alone, as memory need not turn around (a fill of 512 MB: 4.7 TB/s on an H200
     that reads at 4.5 and copies at 4.3).

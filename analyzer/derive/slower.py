@@ -98,10 +98,10 @@ def _interval(base: NDArray[np.float64], head: NDArray[np.float64], is_paired: b
     # A fixed seed: the same samples must give the same verdict.
     random = np.random.default_rng(0)
     left = random.integers(0, base.size, (DRAWS, base.size))
-    right = left if is_paired else random.integers(0, head.size, (DRAWS, head.size))
     if is_paired:
         ratios = np.median((head / np.maximum(base, 1))[left], axis=1)
     else:
+        right = random.integers(0, head.size, (DRAWS, head.size))
         ratios = np.median(head[right], axis=1) / np.maximum(np.median(base[left], axis=1), 1)
     low, high = np.percentile(ratios, (2.5, 97.5))
     return Interval(float(low), float(high))

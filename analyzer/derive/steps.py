@@ -7,8 +7,10 @@ from typing import Final
 
 import numpy as np
 
+from analyzer.core.distinct import commonest
 from analyzer.core.step_marks import StepDialect, step_dialect
-from analyzer.core.trace import EventKind, IntColumn, Trace
+from analyzer.core.trace import BoolColumn, EventKind, IntColumn, Trace
+from analyzer.derive.timeline import NOWHERE, step_at
 
 _KINDS: Final = (EventKind.RANGE, EventKind.CPU_OP)
 
@@ -31,6 +33,11 @@ class Steps:
     def durations_ns(self) -> tuple[int, ...]:
         return tuple((self.end_ns - self.start_ns).tolist())
 
+    def hold(self, points_ns: IntColumn) -> BoolColumn:
+        """Which of these moments lie in a marked step."""
+        held: BoolColumn = step_at(self.start_ns, self.end_ns, points_ns) != NOWHERE
+        return held
+
 
 def find_steps(trace: Trace) -> Steps:
     """The outermost markers of the first of `StepDialect` that the trace has, on the thread with most of them.
@@ -43,7 +50,7 @@ def find_steps(trace: Trace) -> Steps:
         ids = [i for i, found in enumerate(dialects) if found is dialect]
         own = rows[np.isin(trace.name_id[rows], ids)]
         if own.size:
-            own = _outermost(trace, own[trace.thread[own] == _busiest(trace.thread[own])])
+            own = _outermost(trace, own[trace.thread[own] == commonest(trace.thread[own])])
             return Steps(own, trace.start_ns[own], trace.end_ns[own], dialect)
     nothing = np.empty(0, dtype=np.int64)
     return Steps(nothing, nothing, nothing, None)
@@ -59,11 +66,6 @@ def with_step_names(trace: Trace, steps: Steps) -> Trace:
     kind[steps.rows] = EventKind.RANGE
     names = (*trace.names, *(f"ProfilerStep#{i}" for i in range(len(steps))))
     return replace(trace, names=names, name_id=name_id, kind=kind)
-
-
-def _busiest(threads: IntColumn) -> int:
-    numbers, counts = np.unique(threads, return_counts=True)
-    return int(numbers[np.argmax(counts)])
 
 
 def _outermost(trace: Trace, rows: IntColumn) -> IntColumn:

@@ -62,7 +62,7 @@ class Timeline:
 
     def step_at(self, points_ns: IntColumn) -> IntColumn:
         """The step that holds each moment, NOWHERE outside of all."""
-        return _step_at(self.step_start_ns, self.step_end_ns, points_ns)
+        return step_at(self.step_start_ns, self.step_end_ns, points_ns)
 
     def region_at(self, points_ns: IntColumn, threads: IntColumn) -> IntColumn:
         """The region of a call made at each moment on each thread, NOWHERE outside of the steps.
@@ -86,7 +86,7 @@ def cut(trace: Trace) -> Timeline:
     keys = _graph_rows(trace)
     rows = np.asarray(sorted(keys), dtype=np.int64)
     parent = parents(trace, rows)
-    step = _step_at(starts, ends, trace.start_ns[rows])
+    step = step_at(starts, ends, trace.start_ns[rows])
     outermost: dict[int, list[int]] = {}
     for s, r in zip(step.tolist(), rows.tolist(), strict=True):
         if s != NOWHERE and parent[r] == NOBODY:
@@ -144,7 +144,8 @@ def _graph_rows(trace: Trace) -> dict[int, GraphKey]:
     return keys
 
 
-def _step_at(starts: IntColumn, ends: IntColumn, points_ns: IntColumn) -> IntColumn:
+def step_at(starts: IntColumn, ends: IntColumn, points_ns: IntColumn) -> IntColumn:
+    """The number of the step that each of these moments lies in, NOWHERE outside; steps never overlap."""
     if not starts.size:
         return np.full_like(points_ns, NOWHERE)
     step = np.searchsorted(starts, points_ns, side="right") - 1

@@ -87,14 +87,12 @@ def trace_budget(attribution: Attribution, steps: Steps, device: Device) -> Trac
     parts = _part_of(found, judged)
     table = _table(found, region_of, parts, idle, len(regions))
     calls = np.bincount(opened.region, minlength=len(regions)) if opened.region.size else np.zeros(len(regions), int)
-    traced = tuple(
-        _traced(attribution, found, regions, (number, table, idle), region_of, judged, int(calls[number]))
-        for number in range(len(regions))
-    )
+    laid = _Laid(attribution, found, region_of, judged, table, idle)
+    traced = tuple(_traced(laid, number, regions[number], int(calls[number])) for number in range(len(regions)))
     whole = Budget(
         found.elapsed_ns,
         tuple(BudgetPart(part, int(ns)) for part, ns in zip(_PARTS, table.sum(axis=0), strict=True) if ns),
-        _starved(idle.ns, found, attribution),
+        _starved(idle.ns, attribution),
     )
     return TraceBudget(found, whole, traced, region_of, parts, idle)
 
@@ -140,7 +138,7 @@ def _regions(attribution: Attribution, steps: Steps, opened: HostRegions) -> tup
     for rows, region in _replays(trace, work.row, launch, replayed):
         at[rows] = number_of(region)
     left = work.has_launch & (at == NOBODY)
-    inside = _in_steps(steps, trace.start_ns[launch])
+    inside = steps.hold(trace.start_ns[launch])
     has_regions = bool(opened.regions) or bool(replayed.any())
     for mask, region in (
         (left & inside, _plain(ELSEWHERE if has_regions else IN_STEP, RegionKind.STEP)),
@@ -156,14 +154,6 @@ def _regions(attribution: Attribution, steps: Steps, opened: HostRegions) -> tup
 
 def _plain(label: str, kind: RegionKind) -> TraceRegion:
     return TraceRegion(key_of(f"{kind.value} {label}"), label, kind)
-
-
-def _in_steps(steps: Steps, points_ns: IntColumn) -> BoolColumn:
-    if not len(steps):
-        return np.zeros(points_ns.size, dtype=np.bool_)
-    number = np.searchsorted(steps.start_ns, points_ns, side="right") - 1
-    inside: BoolColumn = (number >= 0) & (points_ns < steps.end_ns[np.maximum(number, 0)])
-    return inside
 
 
 def _replays(trace: Trace, row: IntColumn, launch: IntColumn, mask: BoolColumn) -> list[tuple[IntColumn, TraceRegion]]:
@@ -188,14 +178,14 @@ def _judged(
     attribution: Attribution, regions: tuple[TraceRegion, ...], region_of: IntColumn, device: Device
 ) -> _Judged:
     """Every kernel under its roof, whether a step or a launch is known of it or not."""
-    work, nobody = attribution.work, _no_work
+    work = attribution.work
     everywhere = replace(
         work, step=np.zeros_like(work.step), region=region_of, has_region=np.ones(len(work), dtype=np.bool_)
     )
     widened = replace(
         attribution,
         work=everywhere,
-        regions=tuple(nobody(region) for region in regions),
+        regions=tuple(_no_work(region) for region in regions),
         recorded_steps=(0,),
     )
     points: list[KernelPoint | None] = [None] * len(work)
@@ -248,33 +238,37 @@ def _table(found: Window, region_of: IntColumn, part_of: IntColumn, idle: IdleRe
     return table
 
 
-def _starved(ns: IntColumn, found: Window, attribution: Attribution) -> tuple[HostPart, ...] | None:
+def _starved(ns: IntColumn, attribution: Attribution) -> tuple[HostPart, ...] | None:
     if attribution.is_host or not attribution.tells_host:
         return None
     sums = ns[:, : len(KINDS)].sum(axis=0).tolist()
     return tuple(HostPart(kind, int(time), is_scaled=False) for kind, time in zip(KINDS, sums, strict=True) if time)
 
 
-def _traced(
-    attribution: Attribution,
-    found: Window,
-    regions: tuple[TraceRegion, ...],
-    where: tuple[int, IntColumn, IdleReasons],
-    region_of: IntColumn,
-    judged: _Judged,
-    calls: int,
-) -> TracedRegion:
-    number, table, idle = where
-    region, rows = regions[number], np.flatnonzero(region_of == number)
-    parts = tuple(BudgetPart(part, int(ns)) for part, ns in zip(_PARTS, table[number], strict=True) if ns)
-    own_idle = idle.ns[region_of[found.idle_before] == number]
+@dataclass(frozen=True, slots=True)
+class _Laid:
+    """The whole window, laid out: `table` is in nanoseconds by region and part."""
+
+    attribution: Attribution
+    window: Window
+    region_of: IntColumn
+    judged: _Judged
+    table: IntColumn
+    idle: IdleReasons
+
+
+def _traced(laid: _Laid, number: int, region: TraceRegion, calls: int) -> TracedRegion:
+    attribution, judged, own = laid.attribution, laid.judged, laid.table[number]
+    rows = np.flatnonzero(laid.region_of == number)
+    parts = tuple(BudgetPart(part, int(ns)) for part, ns in zip(_PARTS, own, strict=True) if ns)
+    own_idle = laid.idle.ns[laid.region_of[laid.window.idle_before] == number]
     points = tuple(point for i in rows.tolist() if (point := judged.points[i]) is not None)
-    ns_of = dict(zip(_PARTS, table[number].tolist(), strict=True))
+    ns_of = dict(zip(_PARTS, own.tolist(), strict=True))
     queued_ns = int(own_idle[:, QUEUED].sum())
     budget = RegionBudget(
         region=region.key,
-        budget=Budget(int(table[number].sum()), parts, _starved(own_idle, found, attribution)),
-        busy_ns=int(found.exposed_ns[rows].sum()),
+        budget=Budget(int(own.sum()), parts, _starved(own_idle, attribution)),
+        busy_ns=int(laid.window.exposed_ns[rows].sum()),
         kernels_per_step=float(len(points)),
         floors=_floors(judged.floors[number], ns_of, queued_ns),
         is_host=attribution.is_host,

@@ -95,20 +95,8 @@ def _owned(start: IntColumn, end: IntColumn, taken: Intervals) -> IntColumn:
     first, last = start[order], end[order]
     reach = np.concatenate((first[:1], np.maximum.accumulate(last)[:-1]))
     first = np.minimum(np.maximum(first, reach), last)
-    owned[order] = (last - first) - (worked(taken, last) - worked(taken, first))
+    owned[order] = (last - first) - (taken.before(last) - taken.before(first))
     return owned
-
-
-def worked(busy: Intervals, until_ns: IntColumn) -> IntColumn:
-    """How much of `busy` lies before each of these moments."""
-    if not len(busy):
-        return np.zeros_like(until_ns)
-    length = busy.end_ns - busy.start_ns
-    number = np.searchsorted(busy.start_ns, until_ns, side="right") - 1
-    before = np.cumsum(length) - length
-    inside = np.minimum(until_ns - busy.start_ns[number], length[number])
-    found: IntColumn = np.where(number >= 0, before[number] + inside, 0)
-    return found
 
 
 def _idle(start: IntColumn, end: IntColumn) -> tuple[IntColumn, IntColumn, IntColumn]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Final
 
 import msgspec
@@ -35,11 +36,7 @@ def decode_baseline(data: bytes, name: str) -> Baseline:
         baseline = msgspec.json.decode(data, type=Baseline)
     except (msgspec.DecodeError, UnicodeDecodeError, ValueError) as error:
         raise UnreadableFileError(f"{name}: not a baseline: {error}", hint=RENEW) from error
-    return _named(baseline, name)
-
-
-def _named(baseline: Baseline, name: str) -> Baseline:
-    return Baseline(models=baseline.models, source=name, schema=baseline.schema)
+    return replace(baseline, source=name)
 
 
 def _short_numbers(value: object) -> object:

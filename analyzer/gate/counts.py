@@ -74,6 +74,11 @@ def not_compared(check: GateCheck, gate: Gate, reason: str) -> GateCheck:
     return replace(check, status=GateStatus.NOT_COMPARED, reason=reason, message=text)
 
 
+def past_status(level: GateLevel) -> GateStatus:
+    """How a gate of this level ends where its limit is passed."""
+    return GateStatus.FAILED if level is GateLevel.ERROR else GateStatus.WARNED
+
+
 def said(gate: Gate, value: float | None) -> str:
     """`3 graph breaks`, `92 % of the graphs in the plan`."""
     return f"{gate_number(value, gate.unit)} {gate.one if value == 1 else gate.many}"
@@ -127,14 +132,13 @@ def _past(gate: Gate, setting: GateSetting, check: GateCheck, held: Held) -> Gat
         return replace(check, status=GateStatus.SILENCED, message=text)
     is_old_torch = check.baseline is not None and not held.is_same_torch and setting.most is None
     level = GateLevel.WARN if is_old_torch else setting.level
-    status = GateStatus.FAILED if level is GateLevel.ERROR else GateStatus.WARNED
     wheres = tuple(place.where for place in loud if place.where is not None)
     first = next((place.finding for place in loud if place.finding is not None), None)
     cost_ns = _cost(loud)
     check = replace(
         check,
         level=level,
-        status=status,
+        status=past_status(level),
         where=wheres[0] if wheres else None,
         places=wheres,
         ns_per_step=cost_ns,
@@ -171,16 +175,15 @@ def new_finding_checks(
     loud = [place for place in fresh if not _is_silenced(place, held) and not (place.where and place.where in told)]
     if not loud:
         return (check,)
-    status = GateStatus.FAILED if setting.level is GateLevel.ERROR else GateStatus.WARNED
-    return tuple(_new_finding(check, place, status, held) for place in loud)
+    return tuple(_new_finding(check, place, held) for place in loud)
 
 
-def _new_finding(check: GateCheck, place: Place, status: GateStatus, held: Held) -> GateCheck:
+def _new_finding(check: GateCheck, place: Place, held: Held) -> GateCheck:
     finding = place.finding
     assert finding is not None
     return replace(
         check,
-        status=status,
+        status=past_status(check.level),
         measured=place.stored.count,
         rule=finding.rule,
         where=place.where,

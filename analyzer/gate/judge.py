@@ -61,7 +61,7 @@ class Case:
 def judge(case: Case) -> ModelGate:
     """Every gate that is on and within reach, the worst first. A run that ended early fails, whatever it measured."""
     report = case.report
-    subject = Subject(report, case.plan, report.workload.device)
+    subject = Subject(report, case.plan)
     held = _held(case)
     times = HeldTimes(subject, machine_of(report), case.baseline, case.against, case.in_turn, case.crowd)
     checks: list[GateCheck] = []
@@ -96,7 +96,7 @@ def baseline_of(case: Case, known: ModelBaseline | None = None) -> ModelBaseline
     A value that this run does not know stays as `known` has it.
     """
     report = case.report
-    subject = Subject(report, case.plan, report.workload.device)
+    subject = Subject(report, case.plan)
     margins = {stored.gate: stored.margin for stored in known.values} if known is not None else {}
     values: list[StoredValue] = []
     for gate in STORED:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import difflib
 import re
 import tomllib
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import Any, Final, TypeVar, assert_never
 
@@ -100,31 +100,21 @@ def _setting(one: Gate, given: Any, name: str, where: str) -> GateSetting:
         return setting
     limits = _table(given[1], name, where)
     _require_known(limits, LIMIT_KEYS, name, where)
-    return _limited(one, setting, limits, _Place(name, where))
+    return _limited(one, setting, limits, name, where)
 
 
-class _Place(tuple[str, str]):
-    """A file and a key in it."""
-
-    __slots__ = ()
-
-    def __new__(cls, name: str, where: str) -> _Place:
-        return super().__new__(cls, (name, where))
-
-
-def _limited(one: Gate, setting: GateSetting, limits: Mapping[str, Any], place: tuple[str, str]) -> GateSetting:
-    name, where = place
+def _limited(one: Gate, setting: GateSetting, limits: Mapping[str, Any], name: str, where: str) -> GateSetting:
     useless = "max" if one.is_more_better else "min"
     if useless in limits:
         other = "min" if one.is_more_better else "max"
         raise UsageError(f"{name}: {where} takes no {useless}", hint=f"{one.id} is held to a {other}")
-    read: Callable[[str], float | None] = lambda key: (  # noqa: E731
-        _quantity(one, limits[key], name, f"{where}.{key}") if key in limits else None
+    most, least = (
+        _quantity(one, limits[key], name, f"{where}.{key}") if key in limits else None for key in ("max", "min")
     )
     margin = limits.get("margin")
     if margin is not None and (isinstance(margin, bool) or not isinstance(margin, int | float) or not 0 <= margin < 10):
         raise _wrong(name, f"{where}.margin", margin, "a share like 0.05")
-    return replace(setting, most=read("max"), least=read("min"), margin=margin)
+    return replace(setting, most=most, least=least, margin=margin)
 
 
 def _quantity(one: Gate, given: Any, name: str, where: str) -> float:

@@ -38,7 +38,11 @@ class Subject:
 
     report: Report
     plan: Plan | None = None
-    kind: str = "cpu"
+
+    @property
+    def kind(self) -> str:
+        """Of the device: `cpu` or `cuda`."""
+        return self.report.workload.device
 
 
 @dataclass(frozen=True, slots=True)

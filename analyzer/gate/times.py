@@ -7,14 +7,14 @@ from typing import Final
 
 from analyzer.core import quantities
 from analyzer.core.baseline import MachineClass, MachineTimes, ModelBaseline, WayTimes
-from analyzer.core.gate import GateCheck, GateLevel, GateStatus, GateUnit
+from analyzer.core.gate import GateCheck, GateStatus, GateUnit
 from analyzer.core.gate_text import gate_number
 from analyzer.core.policy import GateSetting
 from analyzer.core.report import DEFAULT_PLAN, Report
 from analyzer.core.samples import Samples
 from analyzer.core.trial import Change
 from analyzer.derive.slower import STORED_FACTOR, TURN_FACTOR, Slowdown, compare_turns, turns_needed
-from analyzer.gate.counts import not_compared, said, unknown_check
+from analyzer.gate.counts import not_compared, past_status, said, unknown_check
 from analyzer.gate.reading import Gate, Reading, Subject
 from analyzer.gate.readings import chosen_way
 
@@ -102,8 +102,7 @@ def _over_written_limit(gate: Gate, setting: GateSetting, check: GateCheck, held
 
 
 def _past(check: GateCheck, message: str) -> GateCheck:
-    status = GateStatus.FAILED if check.level is GateLevel.ERROR else GateStatus.WARNED
-    return replace(check, status=status, message=message)
+    return replace(check, status=past_status(check.level), message=message)
 
 
 def _step_time(gate: Gate, check: GateCheck, setting: GateSetting, held: HeldTimes) -> GateCheck:

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from typing import Final, assert_never
 
-import msgspec
-
 from analyzer.core.compared import Compared, ComparedRow, ComparedSide, Fate
 from analyzer.core.quantities import duration, ratio
+from analyzer.reporting.json import public_json
 from analyzer.reporting.plain_text import plain
 
 MOST_ROWS: Final = 30
@@ -43,7 +42,7 @@ def compared_text(compared: Compared) -> str:
 
 
 def compared_json(compared: Compared) -> str:
-    return msgspec.json.format(msgspec.json.encode(compared), indent=2).decode() + "\n"
+    return public_json(compared).decode()
 
 
 def _side(side: ComparedSide) -> str:

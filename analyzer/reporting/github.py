@@ -10,16 +10,16 @@ from collections.abc import Sequence
 from typing import Final
 
 from analyzer.core import quantities
-from analyzer.core.finding import Confidence
 from analyzer.core.gate import GateResult
 from analyzer.core.report import Report
-from analyzer.core.shell import shell_word
 from analyzer.reporting.plain_text import ELLIPSIS, plain, plain_command
 from analyzer.reporting.remarks import (
     MESSAGE_LIMIT,
+    PATH_LIMIT,
     Level,
     Remark,
     cost_text,
+    doubt_text,
     gate_remarks,
     message_text,
     report_remarks,
@@ -31,7 +31,6 @@ MOST_OF_A_LEVEL: Final = 10
 """Warnings, and errors, of one step that GitHub keeps; further ones vanish without a word. A job keeps 50 in all
 (actions/toolkit, docs/problem-matchers.md, Limitations)."""
 
-_PATH_LIMIT: Final = 4_096
 _HEADLINE_LIMIT: Final = 400
 
 _OLD_COMMAND: Final = "##["
@@ -82,7 +81,7 @@ def _command(remark: Remark, *, has_models: bool) -> str:
     properties = [f"title={value(of + plain(remark.id) + (f', {cost}' if cost else ''))}"]
     if remark.place.path is not None:
         # The exact path, two spaces included: it has to be that of a file.
-        properties.insert(0, f"file={value(plain_command(remark.place.path, _PATH_LIMIT))}")
+        properties.insert(0, f"file={value(plain_command(remark.place.path, PATH_LIMIT))}")
     if remark.place.line is not None:
         properties.insert(1, f"line={remark.place.line}")
     return f"::{remark.level.value} {','.join(properties)}::{data(_message(remark))}"
@@ -96,8 +95,8 @@ def _message(remark: Remark) -> str:
         lines.append(f"Seen {quantities.count(remark.count)} times.")
     if remark.remedy:
         lines.append(f"Suggestion: {plain(remark.remedy, MESSAGE_LIMIT)}")
-    if remark.confidence is Confidence.LIKELY:
-        lines.append(f"Likely, not certain: `analyze explain {shell_word(plain(remark.id))}` says when it is wrong.")
+    if doubt := doubt_text(remark):
+        lines.append(doubt)
     return "\n".join(lines)
 
 

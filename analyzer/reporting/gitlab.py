@@ -9,10 +9,8 @@ from analyzer.core.gate import GateResult
 from analyzer.core.report import Report
 from analyzer.reporting.json import public_json
 from analyzer.reporting.plain_text import file_name, plain, plain_command
-from analyzer.reporting.remarks import Level, Remark, gate_remarks, report_remarks, told
+from analyzer.reporting.remarks import PATH_LIMIT, Level, Remark, gate_remarks, report_remarks, told
 from analyzer.reporting.renderer import Page, Renderer
-
-_PATH_LIMIT: Final = 4_096
 
 
 def render(report: Report, page: Page) -> str:
@@ -41,7 +39,7 @@ def _issue(remark: Remark) -> dict[str, Any]:
 def _path(remark: Remark) -> str:
     """In the repository where there is one; else a name, without which GitLab would drop the issue."""
     if remark.place.path is not None:
-        return plain_command(remark.place.path, _PATH_LIMIT)
+        return plain_command(remark.place.path, PATH_LIMIT)
     shown = file_name(remark.where.file) if remark.where is not None else remark.model
     return plain(shown) or "model"
 

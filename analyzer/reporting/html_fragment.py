@@ -12,13 +12,11 @@ from analyzer.reporting.budget_bar import part_title, parts_in
 from analyzer.reporting.caveats import chosen_caveats
 from analyzer.reporting.device_text import peaks_text
 from analyzer.reporting.palette import part_colour
-from analyzer.reporting.plain_text import plain, plain_command
+from analyzer.reporting.plain_text import COMMAND_LIMIT, plain, plain_command
 from analyzer.reporting.renderer import Page, Renderer
 from analyzer.reporting.rows import RegionRow, place, region_rows, verdict_text
 
 SENTENCE_LIMIT: Final = 400
-COMMAND_LIMIT: Final = 2_000
-"""A command is to be copied: it is never cut, short of what a page could hold."""
 _BAR_PX: Final = 160
 _MAX_ROWS: Final = 100
 """Rows of a table in a notebook: more make the page slow, and nobody scrolls that far. The rest are counted."""

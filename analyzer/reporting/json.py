@@ -37,13 +37,18 @@ class _SchemaOnly(msgspec.Struct):
 
 
 def write_report(report: Report, path: Path) -> None:
-    """Write the report there at once or not at all: whoever reads meanwhile, or after a crash, sees a whole file.
+    """Raises OSError where the folder cannot be written to."""
+    write_whole(path, encode_report(report))
+
+
+def write_whole(path: Path, data: bytes) -> None:
+    """Write a file at once or not at all: whoever reads meanwhile, or after a crash, sees a whole one.
 
     Raises OSError where the folder cannot be written to.
     """
     unfinished = path.with_name(f".{path.name}.{os.getpid()}")
     try:
-        unfinished.write_bytes(encode_report(report))
+        unfinished.write_bytes(data)
         unfinished.replace(path)
     except BaseException:
         unfinished.unlink(missing_ok=True)

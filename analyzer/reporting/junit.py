@@ -14,7 +14,7 @@ from xml.etree import ElementTree
 from analyzer.core.gate import GateCheck, GateResult, GateStatus, ModelGate
 from analyzer.core.report import Report
 from analyzer.reporting.plain_text import plain
-from analyzer.reporting.remarks import DID_NOT_RUN, PARTIAL, Remark, cost_text, report_remarks
+from analyzer.reporting.remarks import DID_NOT_RUN, PARTIAL, Remark, cost_text, report_remarks, where_text
 from analyzer.reporting.renderer import Page, Renderer
 from analyzer.reporting.rows import place
 from analyzer.version import VERSION
@@ -110,11 +110,9 @@ def _check_outcome(check: GateCheck) -> _Outcome:
 
 
 def _lines(remark: Remark) -> tuple[str, ...]:
-    path = remark.place.path
-    where = f"{path}:{remark.place.line}" if path and remark.place.line else place(remark.where)
     cost = cost_text(remark)
     return (
-        f"{where}: {remark.message}{f', {cost}' if cost else ''}",
+        f"{where_text(remark)}: {remark.message}{f', {cost}' if cost else ''}",
         *((f"suggestion: {remark.remedy}",) if remark.remedy else ()),
     )
 

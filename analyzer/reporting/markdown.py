@@ -17,12 +17,11 @@ from analyzer.core.shell import shell_path
 from analyzer.core.trial import Change
 from analyzer.reporting.markdown_details import model_details
 from analyzer.reporting.markdown_models import model_table
-from analyzer.reporting.markdown_text import COMMAND_LIMIT, code, command, folded, text
-from analyzer.reporting.plain_text import plain_command
-from analyzer.reporting.remarks import PARTIAL, Remark, cost_text, gate_remarks, report_remarks
+from analyzer.reporting.markdown_text import code, command, folded, text
+from analyzer.reporting.plain_text import COMMAND_LIMIT, plain_command
+from analyzer.reporting.remarks import PARTIAL, Remark, cost_text, gate_remarks, report_remarks, where_text
 from analyzer.reporting.renderer import Page, Renderer
 from analyzer.reporting.repository import Repository
-from analyzer.reporting.rows import place
 
 COMMENT_BYTES: Final = 65_536
 """What GitHub takes as the body of a comment, in characters; in bytes it is never more."""
@@ -111,16 +110,10 @@ def _item(remark: Remark, *, has_models: bool) -> str:
     if remark.is_gated:
         facts = [f"**{remark.level.value}**", *(f for f in facts if remark.ns_per_step is not None)]
     of = [code(remark.model, 60)] if has_models else []
-    lines = [f"- {' '.join((*of, code(_where(remark)), code(remark.id)))}: {', '.join(facts)}"]
+    lines = [f"- {' '.join((*of, code(where_text(remark)), code(remark.id)))}: {', '.join(facts)}"]
     lines.append(f"  {text(remark.message)}")
     lines += [f"  *Suggestion:* {text(remark.remedy)}"] if remark.remedy else []
     return "<br>\n".join(lines)
-
-
-def _where(remark: Remark) -> str:
-    if remark.place.line is not None:
-        return f"{remark.place.path}:{remark.place.line}"
-    return place(remark.where)
 
 
 def _details(model: ModelGate) -> str:

@@ -9,10 +9,9 @@ from collections.abc import Iterable, Sequence
 from html import escape
 from typing import Final
 
-from analyzer.reporting.plain_text import plain, plain_command
+from analyzer.reporting.plain_text import COMMAND_LIMIT, plain, plain_command
 
 SENTENCE_LIMIT: Final = 1_000
-COMMAND_LIMIT: Final = 2_000
 _NAMELESS: Final = "(no name)"
 
 _MARKUP: Final = re.compile(r"([\\`*_\[\]{}|~!]|:(?=//))")

@@ -8,6 +8,8 @@ import re
 import unicodedata
 from typing import Final
 
+COMMAND_LIMIT: Final = 2_000
+"""Characters of a command. It is to be copied: it is never cut, short of what a page could hold."""
 NAME_LIMIT: Final = 200
 """Characters of a name that are shown; C++ kernel names pass 2,000 (trace quirk 40)."""
 

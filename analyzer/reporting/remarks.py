@@ -30,6 +30,8 @@ GATE_PREFIX: Final = "gate_"
 FINGERPRINT_DIGITS: Final = 32
 MESSAGE_LIMIT: Final = 2_000
 """Characters: nobody reads a page beside a line."""
+PATH_LIMIT: Final = 4_096
+"""Of a path, which has to be that of a file: what Linux takes."""
 
 
 class Level(Enum):
@@ -93,6 +95,19 @@ def message_text(remark: Remark) -> str:
     return plain(remark.message, MESSAGE_LIMIT) or "(no message)"
 
 
+def where_text(remark: Remark) -> str:
+    """`model.py:41` from the root of the repository; of what lies elsewhere the line as it was recorded."""
+    shown = remark.place
+    return place(remark.where) if shown.line is None else f"{shown.path}:{shown.line}"
+
+
+def doubt_text(remark: Remark) -> str | None:
+    """That a finding may be wrong; None of one that is certain, and of what is no finding."""
+    if remark.confidence is not Confidence.LIKELY:
+        return None
+    return f"Likely, not certain: `analyze explain {shell_word(plain(remark.id))}` says when it is wrong."
+
+
 def told(remark: Remark) -> str:
     """A remark in one paragraph, for a format that shows nothing else of it."""
     # A host asks for a line even where there is none, so that what the remark is about is said.
@@ -100,8 +115,8 @@ def told(remark: Remark) -> str:
     cost = cost_text(remark)
     message = f"{message_text(remark).rstrip('.')}{where}{f', {cost}' if cost else ''}."
     remedy = f" Suggestion: {plain(remark.remedy, MESSAGE_LIMIT).rstrip('.')}." if remark.remedy else ""
-    likely = f" Likely, not certain: `analyze explain {shell_word(plain(remark.id))}` says when it is wrong."
-    return message + remedy + (likely if remark.confidence is Confidence.LIKELY else "")
+    doubt = doubt_text(remark)
+    return message + remedy + (f" {doubt}" if doubt else "")
 
 
 def _of_report(report: Report, model: str, silenced: Sequence[SilencedFinding], repository: Repository) -> list[Remark]:

@@ -10,7 +10,7 @@ from typing import Final
 
 from analyzer.core.graphs import SourceLine
 
-_INSTALLED: Final = frozenset({"site-packages", "dist-packages"})
+INSTALLED: Final = frozenset({"site-packages", "dist-packages"})
 """An environment may lie inside the checkout; what is installed there is nobody's to change."""
 
 
@@ -40,7 +40,7 @@ class Repository:
         for root in self.roots:
             inside = whole.removeprefix(root.rstrip("/") + "/")
             if inside != whole:
-                return None if _INSTALLED.intersection(inside.split("/")) else inside
+                return None if INSTALLED.intersection(inside.split("/")) else inside
         return None
 
     def text(self, where: SourceLine) -> str | None:

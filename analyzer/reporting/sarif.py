@@ -20,6 +20,7 @@ from analyzer.reporting.remarks import (
     GATE_PREFIX,
     MESSAGE_LIMIT,
     PARTIAL,
+    PATH_LIMIT,
     Remark,
     gate_remarks,
     report_remarks,
@@ -47,7 +48,6 @@ _SHORT_LIMIT: Final = 1_024
 NAMELESS: Final = "finding"
 """The id of a rule without one: GitHub refuses an empty id."""
 _DOC_LINES: Final = 200
-_PATH_LIMIT: Final = 4_096
 _EXPLANATIONS: Final = (
     Word(PARTIAL, "The run ended before everything was measured.\n\nWhat is missing is unknown, and not fine."),
     Word(DID_NOT_RUN, "The model could not be run.\n\nNo gate has judged it."),
@@ -184,7 +184,7 @@ def uri(path: str) -> str:
     try:
         return quote(path.encode(errors="surrogateescape"))
     except UnicodeEncodeError:
-        return quote(plain_command(path, _PATH_LIMIT))
+        return quote(plain_command(path, PATH_LIMIT))
 
 
 def _message(remark: Remark) -> str:

@@ -12,14 +12,11 @@ from typing import TYPE_CHECKING, Final
 
 from analyzer.core.report import Report
 from analyzer.core.shell import ascii_command
-from analyzer.reporting.plain_text import plain_command
+from analyzer.reporting.plain_text import COMMAND_LIMIT, plain_command
 from analyzer.reporting.renderer import PAGE_WIDTH, Page, Renderer
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
-
-COMMAND_LIMIT: Final = 2_000
-"""A command is to be copied: it is never cut, short of what a terminal could hold."""
 
 _ASCII: Final = str.maketrans(
     {"→": ">", "×": "x", "µ": "u", "–": "-", "…": "~", "·": "-", "“": '"', "”": '"', "’": "'", "±": "~"}

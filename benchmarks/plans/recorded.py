@@ -87,9 +87,6 @@ class Recording:
     measurements: tuple[Measurement, ...] = ()
     schema: int = SCHEMA
 
-    def find(self, case: str, device: str) -> Measurement | None:
-        return next((m for m in self.measurements if m.case == case and m.device == device), None)
-
     def with_one(self, new: Measurement) -> Recording:
         """In place of what was known of the same model on the same device."""
         others = [m for m in self.measurements if (m.case, m.device) != (new.case, new.device)]

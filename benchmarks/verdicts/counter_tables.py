@@ -21,13 +21,12 @@ from benchmarks.verdicts.held_kernels import (
     is_near,
     share_within,
 )
+from benchmarks.verdicts.judged_kernels import KERNEL_PARTS
 from benchmarks.verdicts.result import BINS, Table
 
 COLDER: Final = 1.4
 """Times as long as in the trace, from which on the counters are of another run of the kernel: most take 0.95 to 1.1,
 and the shortest some 2 µs more."""
-
-KERNEL_PARTS: Final = (Part.COMPUTE, Part.MEMORY, Part.LATENCY, Part.UNKNOWN_KERNELS)
 
 
 def confusion(held: Sequence[Held]) -> Table:

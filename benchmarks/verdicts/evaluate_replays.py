@@ -22,9 +22,9 @@ from analyzer.derive.confidence import TIMER_NS
 from analyzer.derive.predict import predict_cuda_graphs
 from analyzer.diagnosis import Diagnosis, Judged, diagnose
 from analyzer.targets import replayed
+from benchmarks.verdicts.judged_kernels import KERNEL_PARTS
 from benchmarks.verdicts.recorded import Ahead, ModelRun, Replay, region_of, timing_of
 
-KERNEL_PARTS: Final = (Part.COMPUTE, Part.MEMORY, Part.LATENCY, Part.UNKNOWN_KERNELS)
 _KERNEL_BOUNDS: Final = (Bound.COMPUTE, Bound.MEMORY, Bound.LATENCY)
 
 MOST_COST: Final = 2.5

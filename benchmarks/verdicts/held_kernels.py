@@ -136,18 +136,20 @@ def settled_error(held: Held, device: Device) -> float | None:
 
 
 def agreed(held: Sequence[Held]) -> float | None:
-    total = sum(h.ours.ns for h in held)
-    return sum(h.ours.ns for h in held if h.agrees) / total if total else None
+    return _share_of_time(held, [h.agrees for h in held])
 
 
 def agreed_on_chip(held: Sequence[Held]) -> float | None:
-    total = sum(h.ours.ns for h in held)
-    return sum(h.ours.ns for h in held if h.agrees_on_chip) / total if total else None
+    return _share_of_time(held, [h.agrees_on_chip for h in held])
 
 
 def agreed_with_either(held: Sequence[Held]) -> float | None:
+    return _share_of_time(held, [h.agrees_with_either for h in held])
+
+
+def _share_of_time(held: Sequence[Held], is_counted: Sequence[bool]) -> float | None:
     total = sum(h.ours.ns for h in held)
-    return sum(h.ours.ns for h in held if h.agrees_with_either) / total if total else None
+    return sum(h.ours.ns for h, counts in zip(held, is_counted, strict=True) if counts) / total if total else None
 
 
 def share_within(held: Sequence[Held], device: Device | None) -> float | None:

@@ -7,7 +7,7 @@ from typing import Any, Final
 
 import torch
 import torch.nn.functional as F
-from torch.nn.attention import SDPBackend, sdpa_kernel
+from torch.nn.attention import SDPBackend
 
 from benchmarks.verdicts.item import Item, shape_text
 from benchmarks.verdicts.items_matmul import (
@@ -19,6 +19,7 @@ from benchmarks.verdicts.items_matmul import (
     FLASH,
     MATH,
     SHORT,
+    attend,
     attention,
     bmm,
     conv,
@@ -174,7 +175,7 @@ def packed_attention(
         batch, heads, length, size = sizes
         packed = place.randn(batch, length, 3, heads, size, dtype=dtype)
         q, k, v = (packed.select(2, i).transpose(1, 2) for i in range(3))
-        return _attend(q, k, v, backend, causal=causal)
+        return attend(q, k, v, backend, causal=causal)
 
     name = f"packed_{backend.name.split('_')[0].lower()}{'_causal' if causal else ''}"
     return Item(f"attention_{name}_{SHORT[dtype]}_{shape_text(*sizes)}", "attention", build)
@@ -189,26 +190,10 @@ def cross_attention(
         batch, heads, length, size = sizes
         q = place.randn(batch, heads, length, size, dtype=dtype)
         k, v = (place.randn(batch, heads, keys, size, dtype=dtype) for _ in range(2))
-        return _attend(q, k, v, backend, mask=place.randn(batch, 1, length, keys, dtype=dtype) if masked else None)
+        return attend(q, k, v, backend, mask=place.randn(batch, 1, length, keys, dtype=dtype) if masked else None)
 
     name = f"cross_{backend.name.split('_')[0].lower()}{'_masked' if masked else ''}"
     return Item(f"attention_{name}_{SHORT[dtype]}_{shape_text(*sizes)}_{keys}", "attention", build)
-
-
-def _attend(
-    q: torch.Tensor,
-    k: torch.Tensor,
-    v: torch.Tensor,
-    backend: SDPBackend,
-    *,
-    mask: torch.Tensor | None = None,
-    causal: bool = False,
-) -> Call:
-    def run() -> Any:
-        with sdpa_kernel(backend):
-            return F.scaled_dot_product_attention(q, k, v, attn_mask=mask, is_causal=causal)
-
-    return Call(run, (q, k, v) if mask is None else (q, k, v, mask))
 
 
 HELD_OUT_ATTENTIONS: Final = (

@@ -17,12 +17,12 @@ def _layer_norm(x: Tensor, weight: Tensor, bias: Tensor) -> Tensor:
     return F.layer_norm(x, x.shape[-1:], weight, bias)
 
 
-def _layer_norm_of(rows: int, width: int, dtype: torch.dtype) -> Item:
+def layer_norm_of(rows: int, width: int, dtype: torch.dtype) -> Item:
     weights = (Of((width,), dtype), Of((width,), dtype))
     return called("norm", "layer_norm_weighted", _layer_norm, Of((rows, width), dtype), *weights)
 
 
-def _rms_norm(x: Tensor, weight: Tensor) -> Tensor:
+def rms_norm(x: Tensor, weight: Tensor) -> Tensor:
     return F.rms_norm(x, x.shape[-1:], weight)
 
 
@@ -34,7 +34,7 @@ def _batch_norm_train(x: Tensor, mean: Tensor, var: Tensor) -> Tensor:
     return F.batch_norm(x, mean, var, training=True)
 
 
-def _group_norm(x: Tensor) -> Tensor:
+def group_norm(x: Tensor) -> Tensor:
     return F.group_norm(x, min(32, x.shape[1]))
 
 
@@ -43,31 +43,31 @@ def _channels(count: int) -> tuple[Of, Of]:
 
 
 HELD_OUT_NORMS: Final = (
-    _layer_norm_of(8192, 1024, BF16),
-    _layer_norm_of(6304, 768, F16),
-    _layer_norm_of(2048, 5120, F32),
-    _layer_norm_of(401_408, 96, F16),
-    called("norm", "rms_norm_weighted", _rms_norm, Of((4096, 5120), BF16), Of((5120,), BF16)),
-    called("norm", "rms_norm_weighted", _rms_norm, Of((64, 8192), F16), Of((8192,), F16)),
+    layer_norm_of(8192, 1024, BF16),
+    layer_norm_of(6304, 768, F16),
+    layer_norm_of(2048, 5120, F32),
+    layer_norm_of(401_408, 96, F16),
+    called("norm", "rms_norm_weighted", rms_norm, Of((4096, 5120), BF16), Of((5120,), BF16)),
+    called("norm", "rms_norm_weighted", rms_norm, Of((64, 8192), F16), Of((8192,), F16)),
     called("norm", "batch_norm", _batch_norm, Of((64, 128, 28, 28), F16, last=True), *_channels(128)),
     called("norm", "batch_norm_train", _batch_norm_train, Of((32, 64, 112, 112), BF16), *_channels(64)),
     called("norm", "batch_norm_train", _batch_norm_train, Of((64, 512, 14, 14), F16, last=True), *_channels(512)),
-    called("norm", "group_norm", _group_norm, Of((2, 320, 64, 64), F16)),
-    called("norm", "group_norm", _group_norm, Of((8, 512, 32, 32))),
+    called("norm", "group_norm", group_norm, Of((2, 320, 64, 64), F16)),
+    called("norm", "group_norm", group_norm, Of((8, 512, 32, 32))),
     called("norm", "instance_norm", F.instance_norm, Of((4, 64, 256, 256))),
 )
 
 
-def _softmax(x: Tensor) -> Tensor:
+def softmax(x: Tensor) -> Tensor:
     return F.softmax(x, -1)
 
 
 HELD_OUT_SOFTMAXES: Final = (
-    called("softmax", "softmax", _softmax, Of((32, 12, 197, 197), F16)),
-    called("softmax", "softmax", _softmax, Of((8, 16, 512, 512), BF16)),
+    called("softmax", "softmax", softmax, Of((32, 12, 197, 197), F16)),
+    called("softmax", "softmax", softmax, Of((8, 16, 512, 512), BF16)),
     called("softmax", "softmax_wide", lambda x: F.softmax(x, -1, dtype=F32), Of((4, 32, 768, 768), BF16)),
-    called("softmax", "softmax", _softmax, Of((65536, 8))),
-    called("softmax", "softmax", _softmax, Of((4096, 1000))),
+    called("softmax", "softmax", softmax, Of((65536, 8))),
+    called("softmax", "softmax", softmax, Of((4096, 1000))),
     called("softmax", "softmax_classes", lambda x: F.softmax(x, 1), Of((8, 21, 256, 256))),
     called("softmax", "log_softmax", lambda x: F.log_softmax(x, -1), Of((2048, 50257), BF16)),
     called("softmax", "cross_entropy", F.cross_entropy, Of((2048, 32000)), Of((2048,), I64, high=32000)),
@@ -144,7 +144,7 @@ HELD_OUT_REDUCTIONS: Final = (
 )
 
 
-def _scatter_add(target: Tensor, index: Tensor, source: Tensor) -> Tensor:
+def scatter_add(target: Tensor, index: Tensor, source: Tensor) -> Tensor:
     return target.scatter_add_(0, index[:, None].expand_as(source), source)
 
 
@@ -171,7 +171,7 @@ HELD_OUT_ROWS: Final = (
     called(
         "rows",
         "scatter_add",
-        _scatter_add,
+        scatter_add,
         Of((169_344, 64)),
         Of((300_000,), I64, high=169_344),
         Of((300_000, 64)),
@@ -203,7 +203,7 @@ def _topk(x: Tensor) -> object:
     return x.topk(min(50, x.shape[-1]), -1)
 
 
-def _upsampled(mode: str) -> Callable[[Tensor], Tensor]:
+def upsampled(mode: str) -> Callable[[Tensor], Tensor]:
     return lambda x: F.interpolate(x, scale_factor=2.0, mode=mode)
 
 
@@ -216,8 +216,8 @@ HELD_OUT_COPIES: Final = (
     called("copy", "to_fp32", lambda x: x.to(F32), Of((4096, 4096), F16)),
     called("copy", "skip", lambda x, y: torch.cat((x, y), 1), Of((4, 640, 64, 64), F16), Of((4, 320, 64, 64), F16)),
     called("copy", "pad", lambda x: F.pad(x, (1, 1, 1, 1)), Of((16, 64, 112, 112), F16)),
-    called("copy", "upsample_nearest", _upsampled("nearest"), Of((2, 640, 32, 32), F16)),
-    called("copy", "upsample_bilinear", _upsampled("bilinear"), Of((8, 64, 128, 128))),
+    called("copy", "upsample_nearest", upsampled("nearest"), Of((2, 640, 32, 32), F16)),
+    called("copy", "upsample_bilinear", upsampled("bilinear"), Of((8, 64, 128, 128))),
     called("copy", "roll", lambda x: x.roll((-3, -3), (1, 2)), Of((64, 56, 56, 96), F16)),
     called("copy", "shared_heads", _shared_heads, Of((4, 8, 4096, 128), BF16)),
     called("copy", "pixel_shuffle", lambda x: F.pixel_shuffle(x, 2), Of((8, 256, 128, 128), F16)),

@@ -150,17 +150,28 @@ def attention(
 
     def build(place: Place) -> Call:
         q, k, v = (place.randn(*sizes, dtype=dtype) for _ in range(3))
-
-        def run() -> Any:
-            with sdpa_kernel(backend):
-                return F.scaled_dot_product_attention(q, k, v, is_causal=causal)
-
-        return Call(run, (q, k, v))
+        return attend(q, k, v, backend, causal=causal)
 
     name = backend.name.split("_")[0].lower()
     return Item(
         f"attention_{name}{'_causal' if causal else ''}_{SHORT[dtype]}_{shape_text(*sizes)}", "attention", build
     )
+
+
+def attend(
+    q: torch.Tensor,
+    k: torch.Tensor,
+    v: torch.Tensor,
+    backend: SDPBackend,
+    *,
+    mask: torch.Tensor | None = None,
+    causal: bool = False,
+) -> Call:
+    def run() -> Any:
+        with sdpa_kernel(backend):
+            return F.scaled_dot_product_attention(q, k, v, attn_mask=mask, is_causal=causal)
+
+    return Call(run, (q, k, v) if mask is None else (q, k, v, mask))
 
 
 FLASH, EFFICIENT = SDPBackend.FLASH_ATTENTION, SDPBackend.EFFICIENT_ATTENTION

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Final
 
 import torch
@@ -10,25 +9,20 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from benchmarks.verdicts.item import Item, shape_text
+from benchmarks.verdicts.items_held_out_memory import (
+    group_norm,
+    layer_norm_of,
+    rms_norm,
+    scatter_add,
+    softmax,
+    upsampled,
+)
 from benchmarks.verdicts.place import Call, Place
 from benchmarks.verdicts.shaped import BF16, BOOL, F16, F32, F64, I64, M, Of, called
 
 
-def _layer_norm(x: Tensor, weight: Tensor, bias: Tensor) -> Tensor:
-    return F.layer_norm(x, x.shape[-1:], weight, bias)
-
-
-def _layer_norm_of(rows: int, width: int, dtype: torch.dtype) -> Item:
-    weights = (Of((width,), dtype), Of((width,), dtype))
-    return called("norm", "layer_norm_weighted", _layer_norm, Of((rows, width), dtype), *weights)
-
-
-def _rms_norm(x: Tensor, weight: Tensor) -> Tensor:
-    return F.rms_norm(x, x.shape[-1:], weight)
-
-
 def _rms_norm_of(rows: int, width: int, dtype: torch.dtype) -> Item:
-    return called("norm", "rms_norm_weighted", _rms_norm, Of((rows, width), dtype), Of((width,), dtype))
+    return called("norm", "rms_norm_weighted", rms_norm, Of((rows, width), dtype), Of((width,), dtype))
 
 
 def _batch_norm(x: Of, *, training: bool = False) -> Item:
@@ -40,36 +34,28 @@ def _batch_norm(x: Of, *, training: bool = False) -> Item:
     return Item(f"batch_norm{'_train' if training else ''}_{x.name}", "norm", build)
 
 
-def _group_norm(x: Tensor) -> Tensor:
-    return F.group_norm(x, min(32, x.shape[1]))
-
-
 THIRD_NORMS: Final = (
-    _layer_norm_of(4096, 1600, F16),
-    _layer_norm_of(16384, 768, BF16),
-    _layer_norm_of(12544, 384, F32),
-    _layer_norm_of(100_352, 128, F16),
+    layer_norm_of(4096, 1600, F16),
+    layer_norm_of(16384, 768, BF16),
+    layer_norm_of(12544, 384, F32),
+    layer_norm_of(100_352, 128, F16),
     _rms_norm_of(8192, 3584, BF16),
     _rms_norm_of(4096, 3072, F16),
     _batch_norm(Of((64, 256, 28, 28), BF16)),
     _batch_norm(Of((16, 96, 112, 112), last=True)),
     _batch_norm(Of((32, 128, 56, 56), F16), training=True),
-    called("norm", "group_norm", _group_norm, Of((4, 640, 64, 64), F16)),
-    called("norm", "group_norm", _group_norm, Of((8, 256, 64, 64))),
+    called("norm", "group_norm", group_norm, Of((4, 640, 64, 64), F16)),
+    called("norm", "group_norm", group_norm, Of((8, 256, 64, 64))),
     called("norm", "instance_norm", F.instance_norm, Of((8, 64, 128, 128), F16)),
 )
 
 
-def _softmax(x: Tensor) -> Tensor:
-    return F.softmax(x, -1)
-
-
 THIRD_SOFTMAXES: Final = (
-    called("softmax", "softmax", _softmax, Of((8, 12, 768, 768), F16)),
-    called("softmax", "softmax", _softmax, Of((64, 6, 197, 197), BF16)),
+    called("softmax", "softmax", softmax, Of((8, 12, 768, 768), F16)),
+    called("softmax", "softmax", softmax, Of((64, 6, 197, 197), BF16)),
     called("softmax", "softmax_wide", lambda x: F.softmax(x, -1, dtype=F32), Of((16, 12, 384, 384), F16)),
-    called("softmax", "softmax", _softmax, Of((8192, 2048))),
-    called("softmax", "softmax", _softmax, Of((131_072, 32))),
+    called("softmax", "softmax", softmax, Of((8192, 2048))),
+    called("softmax", "softmax", softmax, Of((131_072, 32))),
     called("softmax", "softmax_classes", lambda x: F.softmax(x, 1), Of((4, 150, 128, 128))),
     called("softmax", "log_softmax", lambda x: F.log_softmax(x, -1), Of((512, 151_936), BF16)),
     called("softmax", "cross_entropy", F.cross_entropy, Of((1024, 50257)), Of((1024,), I64, high=50257)),
@@ -161,10 +147,6 @@ THIRD_REDUCTIONS: Final = (
 )
 
 
-def _scatter_add(target: Tensor, index: Tensor, source: Tensor) -> Tensor:
-    return target.scatter_add_(0, index[:, None].expand_as(source), source)
-
-
 def _cache_write(cache: Tensor, index: Tensor, value: Tensor) -> Tensor:
     return cache.index_copy_(2, index, value)
 
@@ -189,7 +171,7 @@ THIRD_ROWS: Final = (
     called(
         "rows",
         "scatter_add",
-        _scatter_add,
+        scatter_add,
         Of((100_000, 128)),
         Of((160_000,), I64, high=100_000),
         Of((160_000, 128)),
@@ -229,10 +211,6 @@ def _topk(x: Tensor) -> object:
     return x.topk(min(8, x.shape[-1]), -1)
 
 
-def _upsampled(mode: str) -> Callable[[Tensor], Tensor]:
-    return lambda x: F.interpolate(x, scale_factor=2.0, mode=mode)
-
-
 THIRD_COPIES: Final = (
     called("copy", "split_heads", lambda x: x.transpose(1, 2).contiguous(), Of((16, 1024, 12, 64), F16)),
     called("copy", "transpose", lambda x: x.t().contiguous(), Of((8192, 3072), BF16)),
@@ -251,8 +229,8 @@ THIRD_COPIES: Final = (
         Of((4, 32, 1, 128), BF16),
     ),
     called("copy", "pad", lambda x: F.pad(x, (2, 2, 2, 2)), Of((8, 64, 128, 128))),
-    called("copy", "upsample_nearest", _upsampled("nearest"), Of((4, 320, 64, 64), BF16, last=True)),
-    called("copy", "upsample_bilinear", _upsampled("bilinear"), Of((4, 256, 64, 64), F16)),
+    called("copy", "upsample_nearest", upsampled("nearest"), Of((4, 320, 64, 64), BF16, last=True)),
+    called("copy", "upsample_bilinear", upsampled("bilinear"), Of((4, 256, 64, 64), F16)),
     called("copy", "windows", _windows, Of((64, 64, 64, 96), F16)),
     called("copy", "flip", lambda x: x.flip(-1), Of((64, 3, 224, 224))),
     called("copy", "more_heads", _more_heads, Of((4, 4, 2048, 128), BF16)),

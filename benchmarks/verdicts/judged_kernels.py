@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Final
 
 import numpy as np
 
@@ -20,6 +21,8 @@ from analyzer.derive.region_kernels import region_kernels
 from analyzer.derive.residency import missed_rereads
 from analyzer.derive.shared_memory import shared_over_matrix
 from collectors.readers.kineto import read_trace
+
+KERNEL_PARTS: Final = (Part.COMPUTE, Part.MEMORY, Part.LATENCY, Part.UNKNOWN_KERNELS)
 
 
 @dataclass(frozen=True, slots=True)

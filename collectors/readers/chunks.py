@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from collectors.readers.columns import Counts, Part, part_of
 from collectors.readers.events import FAILURES, Event, decode_list, decode_one
@@ -30,10 +30,10 @@ class Piecewise:
     """Events read one by one out of broken text, and where the first of each kind of damage lies."""
 
     mender: Mender
-    events: list[Event]
-    left_out: Counter[str]
-    mended: Counter[str]
-    first_byte: dict[str, int]
+    events: list[Event] = field(default_factory=list)
+    left_out: Counter[str] = field(default_factory=Counter)
+    mended: Counter[str] = field(default_factory=Counter)
+    first_byte: dict[str, int] = field(default_factory=dict)
 
     def part(self) -> Part:
         part = part_of(self.events)
@@ -65,10 +65,6 @@ class Piecewise:
         for what in repairs:
             self.mended[what] += 1
             self.first_byte.setdefault(what, byte)
-
-
-def piecewise(mender: Mender) -> Piecewise:
-    return Piecewise(mender, [], Counter(), Counter(), {})
 
 
 def _add(counts: Counts, more: Counter[str]) -> None:

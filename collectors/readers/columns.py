@@ -179,7 +179,7 @@ def _kinds(categories: Iterable[str], names: tuple[str, ...], name_id: IntColumn
     words = [(cats[p // (len(names) + 1)], names[p % (len(names) + 1)]) for p in pairs.tolist()]
     kinds = np.asarray([kind_of(cat, name) for cat, name in words], dtype=np.int64)
     unread = np.asarray([is_unread_device(cat) for cat, _ in words], dtype=np.bool_)
-    return kinds[of] if of.size else np.zeros(0, dtype=np.int64), int(unread[of].sum()) if of.size else 0
+    return kinds[of], int(unread[of].sum())
 
 
 def _threads(rows: list[Event], on_device: BoolColumn) -> tuple[tuple[ThreadKey, ...], IntColumn]:

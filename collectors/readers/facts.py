@@ -7,7 +7,7 @@ from typing import Final, TypeVar
 import msgspec
 import numpy as np
 
-from analyzer.core.distinct import distinct
+from analyzer.core.distinct import commonest, distinct
 from analyzer.core.trace import EventKind
 from analyzer.core.trace_facts import (
     Damage,
@@ -92,12 +92,11 @@ def busiest_device(devices: tuple[TracedDevice, ...], table: Table) -> str | Non
     names = {d.number: d.name for d in devices if d.name}
     rows = device_rows(table)
     if rows.size:
-        numbers, counts = np.unique(rows, return_counts=True)
-        busiest = int(numbers[np.argmax(counts)])
+        busiest = commonest(rows)
         if busiest in names:
             return names[busiest]
-    distinct = set(names.values())
-    return distinct.pop() if len(distinct) == 1 else None
+    different = set(names.values())
+    return different.pop() if len(different) == 1 else None
 
 
 def _vendor(header: Header, table: Table, devices: tuple[TracedDevice, ...], unread: int) -> Vendor:

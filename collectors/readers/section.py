@@ -12,7 +12,7 @@ from typing import Final
 from analyzer.core.trace_facts import Damage
 from collectors.readers.assembly import Gathered
 from collectors.readers.borders import LOOSE, guessed_border, structure
-from collectors.readers.chunks import Piecewise, piecewise, whole_part
+from collectors.readers.chunks import Piecewise, whole_part
 from collectors.readers.columns import Part
 from collectors.readers.mending import Mender
 from collectors.readers.pool import DecodingPool
@@ -114,7 +114,7 @@ class Section:
 
     def _pieces(self, text: bytes) -> bool:
         """Broken or cut text, event by event: 5 µs each, 50 µs where it has to be mended."""
-        window, found = self._window, piecewise(self._mender)
+        window, found = self._window, Piecewise(self._mender)
         begins = [0, *(m.end() for m in LOOSE.finditer(text))]
         if not window.is_over and len(begins) == 1:
             self.damage = Damage(window.at, f"a row of over {len(text) >> 20} MiB begins at byte {window.at}")
@@ -133,8 +133,7 @@ class Section:
             if piece.strip(_AROUND) and not found.try_one(piece.strip(_AROUND), window.at + begins[i]):
                 ended = self._array_end(piece, begins[i], found)
                 if ended is not None:
-                    self._gathered.add(found.part())
-                    self._note_first(found.first_byte)
+                    self._take(found)
                     window.skip(ended)
                     return False
                 used = self._joined(text, begins, ends, i, found)
@@ -143,8 +142,7 @@ class Section:
             self.damage = self.damage or Damage(window.end, f"cut: it stops at byte {window.end}")
             goes_on = False
         window.skip(ends[-1] if ends else 0)
-        self._gathered.add(found.part())
-        self._note_first(found.first_byte)
+        self._take(found)
         return goes_on
 
     def _array_end(self, piece: bytes, begin: int, found: Piecewise) -> int | None:
@@ -183,8 +181,9 @@ class Section:
         for _ in range(runs.count(False)):
             found.lose_one(byte)
 
-    def _note_first(self, first_byte: dict[str, int]) -> None:
-        for what, byte in first_byte.items():
+    def _take(self, found: Piecewise) -> None:
+        self._gathered.add(found.part())
+        for what, byte in found.first_byte.items():
             self._gathered.first_byte.setdefault(what, byte)
 
 

@@ -1,8 +1,6 @@
 """Every use of a private torch API, by version: torch 2.11 to the newest release. Nothing else imports one."""
 
 from collectors.torch_compat.compiling import (
-    ConfigPatches,
-    InnerCompile,
     boxed_cudagraphs,
     compile_graph,
     compile_inner,
@@ -14,19 +12,19 @@ from collectors.torch_compat.compiling import (
 from collectors.torch_compat.graphs import (
     called_name,
     copied_graph,
+    example_tensor,
     is_of_torch,
     is_python_operator,
     is_static_input,
     is_torch_op,
     kept_parameters,
     may_write,
+    named_arguments,
     parameters_put_back,
     static_tensors,
     with_constants,
 )
-from collectors.torch_compat.logs import (
-    compiler_logs,
-)
+from collectors.torch_compat.logs import compiler_logs
 from collectors.torch_compat.output_code import (
     compile_inner_noting,
     cuda_graph_refusals,
@@ -52,7 +50,6 @@ from collectors.torch_compat.release import (
     is_supported,
     mark_step_begin,
     recorded_cuda_graphs,
-    registered_backends,
     reset,
     torch_version,
 )
@@ -67,9 +64,7 @@ from collectors.torch_compat.settings import (
 
 __all__ = [
     "OLDEST_TORCH",
-    "ConfigPatches",
     "DispatchMode",
-    "InnerCompile",
     "RestartAnalysis",
     "autocast_functions",
     "boxed_cudagraphs",
@@ -87,6 +82,7 @@ __all__ = [
     "cuda_graph_refusals",
     "current_compile_id",
     "dynamo_limit",
+    "example_tensor",
     "exported",
     "float8_product",
     "forget_cuda_graphs",
@@ -103,10 +99,10 @@ __all__ = [
     "load_package",
     "mark_step_begin",
     "may_write",
+    "named_arguments",
     "package_program",
     "parameters_put_back",
     "recorded_cuda_graphs",
-    "registered_backends",
     "reset",
     "static_tensors",
     "tf32_allowed",

@@ -37,6 +37,17 @@ def copied_graph(gm: torch.fx.GraphModule) -> torch.fx.GraphModule:
     return copied
 
 
+def example_tensor(node: object) -> torch.Tensor | None:
+    """An example of what a node of a Dynamo graph gives; None where it is no tensor, or this no node."""
+    value = node.meta.get("example_value") if isinstance(node, torch.fx.Node) else None
+    return value if isinstance(value, torch.Tensor) else None
+
+
+def named_arguments(node: torch.fx.Node, *names: str) -> dict[str, Any]:
+    """What a node is given, by name; `names` are those of its arguments by position."""
+    return dict(zip(names, node.args, strict=False)) | dict(node.kwargs)
+
+
 _WRITING_METHODS: Final = ("__setitem__", "__iadd__", "__isub__", "__imul__", "__itruediv__")
 
 
@@ -146,8 +157,8 @@ def _can_be_constant(node: torch.fx.Node, value: object) -> bool:
         return False
     if value.is_meta or value.layout != torch.strided or value.is_inference():
         return False
-    example = node.meta.get("example_value")
-    return isinstance(example, torch.Tensor) and all(isinstance(size, int) for size in example.shape)
+    example = example_tensor(node)
+    return example is not None and all(isinstance(size, int) for size in example.shape)
 
 
 def with_constants(

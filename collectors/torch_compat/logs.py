@@ -8,9 +8,6 @@ from collections.abc import Callable, Iterator
 from typing import Final
 
 import torch
-import torch._dynamo
-import torch._dynamo.utils
-import torch._inductor
 
 _GRAPH_BREAK_LOGS: Final = (
     "torch._dynamo.symbolic_convert.__graph_breaks",

@@ -54,13 +54,9 @@ def compile_package(program: torch.export.ExportedProgram, patches: ConfigPatche
 
 def package_program(program: Any, path: Path) -> None:
     """Compile what torch.export gave with AOTInductor into the package `path`, whose name ends in `.pt2`."""
-    import torch._inductor  # a private module, here alone
-
     torch._inductor.aoti_compile_and_package(program, package_path=str(path))
 
 
 def load_package(path: Path) -> Callable[..., Any]:
     """The model in a package of AOTInductor, called as it was before it was exported."""
-    import torch._inductor  # a private module, here alone
-
     return torch._inductor.aoti_load_package(str(path))

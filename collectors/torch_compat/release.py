@@ -8,7 +8,6 @@ from typing import Any, Final
 
 import torch
 import torch._dynamo
-import torch._inductor
 from torch._guards import CompileContext
 from torch.utils._python_dispatch import TorchDispatchMode
 
@@ -84,8 +83,3 @@ def dynamo_limit(factor: int) -> contextlib.AbstractContextManager[None]:
 def compiled_model(model: Callable[..., Any], backend: Any) -> Callable[..., Any]:
     """`torch.compile(model)` with this backend. Nothing is compiled before the first call."""
     return torch.compile(model, backend=backend)
-
-
-def registered_backends() -> tuple[str, ...]:
-    """The names that `torch.compile(backend=…)` knows here, those of installed packages included."""
-    return tuple(torch._dynamo.list_backends(exclude_tags=()))

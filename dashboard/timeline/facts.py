@@ -15,7 +15,7 @@ from analyzer.core.trace import DEVICE_KINDS, EventKind, OpDetail
 from analyzer.reporting.plain_text import plain
 from dashboard.timeline.gaps import CAUSES
 from dashboard.timeline.lane import LaneKind
-from dashboard.timeline.shades import fixed_shades
+from dashboard.timeline.shades import fixed_label
 from dashboard.timeline.timeline import Timeline
 
 TITLE_LIMIT: Final = 600
@@ -78,7 +78,7 @@ def event_facts(timeline: Timeline, lane: int, at: int, places: Mapping[GraphKey
             word = _KIND_WORDS[EventKind(int(trace.kind[row]))]
             return EventFacts(plain(trace.name(row), TITLE_LIMIT), word, start, end, (*time, *facts), follows)
         case LaneKind.GAPS:
-            title = f"gap: {_shade_label(int(own.by_graph[at]))}"
+            title = f"gap: {fixed_label(int(own.by_graph[at]))}"
             return EventFacts(title, "gap", start, end, (*time, *_causes(timeline, row)), _ended_by(timeline, end))
         case LaneKind.DEVICE_GRAPHS:
             number = int(timeline.stretches.region[row])
@@ -93,10 +93,6 @@ def event_facts(timeline: Timeline, lane: int, at: int, places: Mapping[GraphKey
 def place_of(timeline: Timeline, row: int) -> tuple[int, int]:
     """The lane and place in it at which a trace row is drawn."""
     return int(timeline.lane_of_row[row]), int(timeline.at_of_row[row])
-
-
-def _shade_label(code: int) -> str:
-    return next((shade.label for shade in fixed_shades() if shade.code == code), quantities.UNKNOWN)
 
 
 def _step(timeline: Timeline, moment_ns: int) -> tuple[Fact, ...]:
@@ -224,7 +220,7 @@ def _graph_at(timeline: Timeline, moment_ns: int) -> Follow | None:
 def _causes(timeline: Timeline, number: int) -> Iterator[Fact]:
     for cause, ns in zip(CAUSES, timeline.gaps.ns[number].tolist(), strict=True):
         if ns:
-            yield Fact(_shade_label(int(cause)), quantities.duration(ns))
+            yield Fact(fixed_label(cause), quantities.duration(ns))
 
 
 def _ended_by(timeline: Timeline, moment_ns: int) -> tuple[Follow, ...]:

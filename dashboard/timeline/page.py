@@ -125,24 +125,19 @@ def _calls(calls: GraphCalls) -> dict[str, Any]:
 
 
 def _group(one: ShownTimeline, group: Group) -> dict[str, Any]:
-    lanes = one.timeline.lanes[group.first : group.first + group.count]
     return {
         "kind": group.kind.value,
         "label": group.label,
         "first": one.first_lane + group.first,
         "count": group.count,
-        "events": sum(len(lane) for lane in lanes),
-        # Python stacks nest deep, and are looked at when asked for.
-        "events_of": [len(lane) for lane in lanes],
     }
 
 
 def _gap_sums(timeline: Timeline) -> list[dict[str, Any]]:
     """What of the recorded window each cause takes: the exact sums, where a gap's colour is that of its largest."""
     sums = timeline.gaps.ns.sum(axis=0).tolist()
-    labels = {shade.code: shade.label for shade in fixed_shades()}
     return [
-        {"code": int(cause), "label": labels[int(cause)], "ns": ns, "text": quantities.duration(ns)}
+        {"code": int(cause), "text": quantities.duration(ns)}
         for cause, ns in zip(CAUSES, sums, strict=True)
         if ns or cause is Fixed.GAP_STARVED
     ]

@@ -8,7 +8,7 @@ from typing import Any, Final
 from analyzer.core import quantities
 from dashboard.timeline.facts import event_facts, place_of
 from dashboard.timeline.page import ShownTimeline, TimelinePage, page_facts
-from dashboard.timeline.search import MOST_QUERY, Hits, next_hit
+from dashboard.timeline.search import Hits, next_hit
 from dashboard.timeline.table import lane_table
 from dashboard.timeline.wire import Asked, AskedLane, answer
 
@@ -58,13 +58,11 @@ def add_routes(flask_app: Any, page: TimelinePage) -> None:
 
 def asked(page: TimelinePage, words: Words) -> Asked:
     """`from` and `to` in ns from each side's `origin<side>`, `bins`, `lanes` as `0-4,9`, `by` graph or bound, `q`."""
-    start, end = _whole(words, "from"), _whole(words, "to")
-    if not 0 < end - start < 2**50 or abs(start) > 2**52:
-        raise BadRequest("the window is empty or too long")
+    start, end = _window(words, 2**52)
     origins = {one.first_lane: _whole(words, f"origin{i}", 0) for i, one in enumerate(page.shown)}
     if any(abs(origin) > 2**52 for origin in origins.values()):
         raise BadRequest("an origin lies outside of any trace")
-    hits = {one.first_lane: _hits(one, words.get("q", "")) for one in page.shown}
+    hits = {one.first_lane: one.searches.of(words.get("q", "")) for one in page.shown}
     lanes = []
     for number in _lane_numbers(words.get("lanes", "")):
         one, lane = page.side_of(number)
@@ -94,8 +92,8 @@ def event(page: TimelinePage, words: Words) -> dict[str, Any]:
 
 def found(page: TimelinePage, words: Words) -> dict[str, Any]:
     """How often `q` occurs on each side; with `side`, the next one after `lane` and `at`, or after `from`."""
-    query = words.get("q", "")[:MOST_QUERY]
-    hits = [_hits(one, query) for one in page.shown]
+    query = words.get("q", "")
+    hits = [one.searches.of(query) for one in page.shown]
     told: dict[str, Any] = {
         "sides": [_count(one, own) for one, own in zip(page.shown, hits, strict=True)],
         "next": None,
@@ -111,9 +109,7 @@ def found(page: TimelinePage, words: Words) -> dict[str, Any]:
 def table(page: TimelinePage, words: Words) -> dict[str, Any]:
     """The events of a lane that touch a window, as rows of text; `from` and `to` in ns of the trace."""
     one, lane = page.side_of(_whole(words, "lane"))
-    start, end = _whole(words, "from"), _whole(words, "to")
-    if not 0 < end - start < 2**50 or abs(start) > 2**53:
-        raise BadRequest("the window is empty or too long")
+    start, end = _window(words, 2**53)
     return lane_table(one.timeline, lane, start, end)
 
 
@@ -153,8 +149,11 @@ def _count(one: ShownTimeline, hits: Hits | None) -> dict[str, Any]:
     }
 
 
-def _hits(one: ShownTimeline, query: str) -> Hits | None:
-    return one.searches.of(query[:MOST_QUERY])
+def _window(words: Words, farthest_ns: int) -> tuple[int, int]:
+    start, end = _whole(words, "from"), _whole(words, "to")
+    if not 0 < end - start < 2**50 or abs(start) > farthest_ns:
+        raise BadRequest("the window is empty or too long")
+    return start, end
 
 
 def _whole(words: Words, name: str, default: int | None = None) -> int:

@@ -54,7 +54,8 @@ class Searches:
         self._lock = Lock()
 
     def of(self, query: str) -> Hits | None:
-        """None for no query."""
+        """None for no query; of a long one its first MOST_QUERY characters."""
+        query = query[:MOST_QUERY]
         if not query.strip():
             return None
         with self._lock:

@@ -80,6 +80,11 @@ def graph_shades(labels: tuple[str, ...]) -> tuple[Shade, ...]:
     )
 
 
+def fixed_label(code: int) -> str:
+    """Raises ValueError for the code of a graph."""
+    return _LOOKS[Fixed(code)][0]
+
+
 def part_shade(part: Part) -> Fixed:
     """The shade of a kernel by its bound."""
     match part:

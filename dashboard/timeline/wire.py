@@ -22,7 +22,7 @@ from analyzer.core.trace import IntColumn
 from analyzer.reporting.plain_text import plain
 from dashboard.timeline.lane import LaneKind
 from dashboard.timeline.level_of_detail import PARTS, Marks, marks, shown
-from dashboard.timeline.shades import fixed_shades
+from dashboard.timeline.shades import fixed_label
 from dashboard.timeline.timeline import Timeline
 
 MAGIC: Final = 0x31544247
@@ -130,7 +130,7 @@ def event_name(timeline: Timeline, lane: int, at: int, limit: int) -> str:
     own, kind = timeline.lanes[lane], timeline.group_of(lane).kind
     row = int(own.row[at])
     if kind is LaneKind.GAPS:
-        return fixed_shades()[int(own.by_graph[at])].label
+        return fixed_label(int(own.by_graph[at]))
     if kind is LaneKind.GRAPHS:
         return plain(timeline.graph_labels.get(row, timeline.recording.trace.name(row)), limit)
     if kind is LaneKind.DEVICE_GRAPHS:

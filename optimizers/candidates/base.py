@@ -87,7 +87,7 @@ class Candidate:
             return f"it needs a {' or '.join(self.devices).upper()} device, this is a {device.upper()}"
         if self.since is not None and release is not None and release < self.since:
             reason = f": {self.lacking}" if self.lacking else ""
-            return f"it needs torch {_text(self.since)}, this is {_text(release)}{reason}"
+            return f"it needs torch {release_text(self.since)}, this is {release_text(release)}{reason}"
         if direction in self.directions:
             return None
         if self.is_eager:
@@ -104,5 +104,6 @@ class Candidate:
         return bool(self.parts)
 
 
-def _text(release: tuple[int, int]) -> str:
+def release_text(release: tuple[int, int]) -> str:
+    """As people write it: `2.13`."""
     return ".".join(str(number) for number in release)

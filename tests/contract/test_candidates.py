@@ -13,11 +13,10 @@ from analyzer.core.graphs import Direction
 from analyzer.core.plan import FUSED
 from analyzer.core.settings import MEANING_CHANGES, RunSettings, WorkloadSpec
 from analyzer.targets import require_candidates
-from optimizers.backend import candidate_of
 from optimizers.candidates import CANDIDATES
 from optimizers.candidates.base import EVERY_DIRECTION, Axis, Candidate
 from optimizers.candidates.combine import can_combine, combined
-from optimizers.candidates.known import known_candidates
+from optimizers.candidates.known import candidate_of, known_candidates
 
 every_candidate = pytest.mark.parametrize("candidate", CANDIDATES, ids=lambda c: c.id)
 OLDEST, NEWEST = (2, 11), (2, 14)

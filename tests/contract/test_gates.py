@@ -9,6 +9,7 @@ import pytest
 
 from analyzer.core.gate import GateLevel, GateStatus, GateUnit
 from analyzer.core.policy import Preset
+from analyzer.core.report import Report
 from analyzer.gate.gates import GATES, gate, level_of
 from analyzer.gate.judge import judge
 from analyzer.gate.reading import Gate, Subject
@@ -17,6 +18,10 @@ from tests.gates import a_case, a_model_report, a_policy
 from tests.reports import an_empty_report
 
 each = pytest.mark.parametrize("one", GATES, ids=[one.id for one in GATES])
+
+
+def _subject(report: Report, device: str) -> Subject:
+    return Subject(replace(report, workload=replace(report.workload, device=device)))
 
 
 @each
@@ -38,14 +43,14 @@ def test_reading_a_run_that_measured_nothing_gives_a_reason_and_no_number(one: G
     if one.id == "new_findings":
         return
     for kind in ("cuda", "cpu"):
-        reading = one.read(Subject(an_empty_report(), None, kind))
+        reading = one.read(_subject(an_empty_report(), kind))
         assert reading.value is None
         assert reading.reason
 
 
 @each
 def test_reading_twice_gives_the_same(one: Gate) -> None:
-    subject = Subject(a_model_report(breaks=2), None, "cuda")
+    subject = _subject(a_model_report(breaks=2), "cuda")
     assert one.read(subject) == one.read(subject)
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from dashboard.timeline.lane import Lane, lane_of, levels
@@ -122,17 +122,20 @@ def test_an_overlapping_lane_paints_a_pixel_exactly_where_an_event_is(
 
 @few
 @given(disjoint, windows)
+@example(gaps=[(0, 1)], window=(-2, 10, 7))
 def test_cover_is_the_covered_share_of_a_pixel(gaps: Events, window: tuple[int, int, int]) -> None:
     start, end = _spread(gaps)
     view = shown(window[0], window[0] + window[1], window[2])
     found = marks(_lane(start, end), view)
     edges = view.edges_ns
+    # Edges are whole nanoseconds: of pixels of one or two they lie beside those of the screen.
+    places = (edges - view.start_ns) / (view.end_ns - view.start_ns) * (view.bins * PARTS)
     for i, event in enumerate(found.event.tolist()):
         assert 1 <= found.cover[i] <= FULL
         if (int(end[event]) - int(start[event])) * view.bins >= view.end_ns - view.start_ns:
             assert found.cover[i] == FULL
             continue
-        at = round(int(found.left[i]) / PARTS)
+        at = int(np.abs(places - int(found.left[i])).argmin())
         low, high = int(edges[at]), int(edges[at + 1])
         covered = sum(max(min(e, high) - max(s, low), 0) for s, e in zip(start.tolist(), end.tolist(), strict=True))
         assert abs(int(found.cover[i]) - max(covered / (high - low) * FULL, 1)) <= 1

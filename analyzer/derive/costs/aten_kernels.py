@@ -13,8 +13,9 @@ INDEX_SLOTS: Final = 52
 CAST_SLOTS: Final = 45
 HALF_ROW_SLOTS: Final = 10
 
+_STRIDED: Final = re.compile(r"(?<![\w])(?:legacy_)?elementwise_kernel<\d+, ?\d+,")
 _TEMPLATES: Final = (
-    (re.compile(r"(?<![\w])(?:legacy_)?elementwise_kernel<\d+, ?\d+,"), INDEX_SLOTS),
+    (_STRIDED, INDEX_SLOTS),
     (re.compile(r"reduce_kernel<512, 1, at::native::ReduceOp<c10::(?:Half|BFloat16),"), HALF_ROW_SLOTS),
 )
 _CASTS: Final = re.compile(r"unrolled_elementwise_kernel<.*LoadWithCast<(?P<inputs>\d+)>")
@@ -23,8 +24,6 @@ an add, a `where`, a group norm's last pass. `LoadWithCast<n>` and its store swi
 inputs and of the output: 45 for a cast, which has one input. Rows of 16-bit numbers are reduced after converting each
 number: 14 slots in all for a sum of 8192 × 11008 in bf16, against 4 in float32. The vectorised kernels spend none to
 speak of: 5 to 8 in all for an add or a product."""
-
-_IS_STRIDED: Final = re.compile(r"(?<![\w])(?:legacy_)?elementwise_kernel<\d+, ?\d+,")
 
 
 def template_slots(kernel: str) -> int:
@@ -37,4 +36,4 @@ def template_slots(kernel: str) -> int:
 
 def is_strided(kernel: str) -> bool:
     """Whether a kernel walks its tensors by strides, an element a load."""
-    return _IS_STRIDED.search(kernel) is not None
+    return _STRIDED.search(kernel) is not None

@@ -11,6 +11,7 @@ from analyzer.core.trace import OpDetail
 from analyzer.derive.costs.cost import Cost, moving
 from analyzer.derive.costs.elementwise import INDEX_BYTES
 from analyzer.derive.costs.launch import Launch
+from analyzer.derive.costs.strided import WARP
 from analyzer.derive.costs.tensors import (
     SECTOR_BYTES,
     dense_bytes,
@@ -23,8 +24,7 @@ from analyzer.derive.costs.tensors import (
 )
 
 _ROWS: Final = re.compile(r"vectorized_gather_kernel<(?P<bytes>\d+),")
-_ELEMENTS: Final = re.compile(r"index_elementwise_kernel<(?P<threads>\d+), ?(?P<each>\d+),")
-WARP: Final = 32
+ELEMENTS: Final = re.compile(r"index_elementwise_kernel<(?P<threads>\d+), ?(?P<each>\d+),")
 
 
 def index(detail: OpDetail, kernel: str, launch: Launch) -> Cost | None:
@@ -36,7 +36,7 @@ def index(detail: OpDetail, kernel: str, launch: Launch) -> Cost | None:
     dims = shape(detail, 0)
     if not dims or 0 in dims:
         return None
-    by_row, by_element = _ROWS.search(kernel), _ELEMENTS.search(kernel)
+    by_row, by_element = _ROWS.search(kernel), ELEMENTS.search(kernel)
     if by_row is not None:
         row = dense_bytes(detail, 0) // dims[0]
         reach = math.prod(launch.grid[1:]) * launch.threads * int(by_row["bytes"])

@@ -6,13 +6,13 @@ Instructions are multiprocessor throughput as Nsight Compute counted it on an H2
 from __future__ import annotations
 
 import math
-import re
 from dataclasses import replace
 from typing import Final
 
 from analyzer.core.trace import OpDetail
 from analyzer.derive.costs.aten_kernels import INDEX_SLOTS
 from analyzer.derive.costs.cost import Cost
+from analyzer.derive.costs.indexing import ELEMENTS
 from analyzer.derive.costs.step import Kernel
 from analyzer.derive.costs.tensors import item_bytes, numbers, numel, shape
 
@@ -26,8 +26,6 @@ PLACE_SLOTS: Final = 220
 VISIT_SLOTS: Final = 19
 """A pool's output finds its place by divisions of 64-bit numbers, and visits each place of its window: 294 slots for
 windows of 2 × 2 (`avg_pool2d_out_cuda_frame`) and 390 for 3 × 3 (`max_pool_forward_nhwc`)."""
-
-_INDEXING: Final = re.compile(r"index_elementwise_kernel<\d+, ?(?P<each>\d+),")
 
 
 def gathers(detail: OpDetail, whole: Cost, kernel: Kernel) -> Cost | None:
@@ -66,7 +64,7 @@ def gathers_rows(detail: OpDetail, whole: Cost, kernel: Kernel) -> Cost | None:
 
 def indexes(detail: OpDetail, whole: Cost, kernel: Kernel) -> Cost | None:
     """`index_elementwise_kernel<128, 4>`: four elements a thread, the place of each from an index."""
-    found = _INDEXING.search(kernel.name)
+    found = ELEMENTS.search(kernel.name)
     if kernel.launch is None or found is None:
         return None
     return replace(whole, instructions=GATHER_SLOTS * kernel.launch.all_threads * int(found["each"]), is_counted=True)

@@ -21,11 +21,7 @@ def crossings(detail: OpDetail) -> int | None:
     output does, which for `copy_` it is. None where shapes or strides are not told.
     """
     tensors = [i for i in tensor_inputs(detail) if shape(detail, i)]
-    if not tensors or any(
-        len(detail.strides[i]) != len(shape(detail, i) or ()) for i in tensors if _is_told(detail, i)
-    ):
-        return None
-    if not all(_is_told(detail, i) for i in tensors):
+    if not tensors or not all(_is_told(detail, i) for i in tensors):
         return None
     first = max(tensors, key=lambda i: (math.prod(shape(detail, i) or ()), -i))
     dims = shape(detail, first) or ()
@@ -40,7 +36,7 @@ def crossings(detail: OpDetail) -> int | None:
 
 
 def _is_told(detail: OpDetail, index: int) -> bool:
-    return index < len(detail.strides)
+    return index < len(detail.strides) and len(detail.strides[index]) == len(shape(detail, index) or ())
 
 
 def _order(dims: tuple[int, ...], strides: tuple[int, ...]) -> list[int]:

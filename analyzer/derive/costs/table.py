@@ -231,11 +231,6 @@ def formula_of(name: str) -> Formula | None:
     return next((formula for pattern, formula in _COMPILED if pattern.fullmatch(name)), None)
 
 
-def is_list_operator(name: str) -> bool:
-    """Whether the cost of this operator depends on the name of the kernel."""
-    return any(pattern.fullmatch(name) for pattern, _ in _COMPILED_LISTS)
-
-
 def _formula_cost(name: str, detail: OpDetail, kernel: str | None, launch: Launch | None) -> Cost | None:
     if name == "aten::index":
         return indexing.index(detail, kernel, launch) if kernel is not None and launch is not None else None

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import zipfile
 from pathlib import Path
 from typing import Final
 
@@ -14,11 +13,3 @@ HERE: Final = Path(__file__).resolve().parent
 
 def load(folder: Path = HERE) -> CounterRecording:
     return read(folder / "counters.json.gz", CounterRecording)
-
-
-def zip_traces(target: Path, folder: Path = HERE) -> Path:
-    """The traces in one file, as evaluating wants them."""
-    with zipfile.ZipFile(target, "w") as archive:
-        for path in sorted((folder / "traces").glob("*.gz")):
-            archive.write(path, f"traces/{path.name}")
-    return target

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import zipfile
 from pathlib import Path
 from typing import Final
 
@@ -19,11 +18,3 @@ def load(folder: Path = HERE) -> InterventionRecording:
         models=tuple(read(path, ModelRun) for path in sorted((folder / "models").glob("*.json.gz"))),
         scaled=read(folder / "scaling.json.gz", ScaledRuns),
     )
-
-
-def zip_traces(target: Path, folder: Path = HERE) -> Path:
-    """The traces in one file, as evaluating wants them."""
-    with zipfile.ZipFile(target, "w") as archive:
-        for path in sorted((folder / "traces").glob("*.gz")):
-            archive.write(path, f"traces/{path.name}")
-    return target

@@ -21,7 +21,8 @@ from analyzer.core.verdict import Bound
 from analyzer.reporting.json import read_report
 from benchmarks.verdicts.evaluate_interventions import evaluate_interventions
 from benchmarks.verdicts.evaluate_pairs import FollowedPair, foretold, reason
-from benchmarks.verdicts.evaluate_replays import KERNEL_PARTS, MOST_COST, ReplayedGraph, replayed_graphs
+from benchmarks.verdicts.evaluate_replays import MOST_COST, ReplayedGraph, replayed_graphs
+from benchmarks.verdicts.judged_kernels import KERNEL_PARTS
 from benchmarks.verdicts.record_interventions import _is_ready, _Started
 from benchmarks.verdicts.recorded import (
     Ahead,

@@ -11,7 +11,8 @@ import pytest
 
 from benchmarks.verdicts.evaluate_interventions import AHEAD, evaluate_interventions
 from benchmarks.verdicts.result import Section
-from tests.golden.interventions_h200.load import load, zip_traces
+from tests.golden.archive import zip_traces
+from tests.golden.interventions_h200.load import load
 from tests.golden.record import MAX_BYTES
 
 FOLDER: Final = Path(__file__).parents[2] / "golden" / "interventions_ahead_h200"

@@ -14,7 +14,8 @@ from benchmarks.verdicts.evaluate_counters import LEAST_NS, counter_section, jud
 from benchmarks.verdicts.held_kernels import Held, byte_error, hold, kernels_of_items, settled_error
 from benchmarks.verdicts.recorded import CounterRecording
 from benchmarks.verdicts.result import Section
-from tests.golden.counters_h200.load import load, zip_traces
+from tests.golden.archive import zip_traces
+from tests.golden.counters_h200.load import HERE, load
 
 
 @pytest.fixture(scope="module")
@@ -24,7 +25,7 @@ def recording() -> CounterRecording:
 
 @pytest.fixture(scope="module")
 def traces(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return zip_traces(tmp_path_factory.mktemp("counters") / "traces.zip")
+    return zip_traces(tmp_path_factory.mktemp("counters") / "traces.zip", HERE)
 
 
 @pytest.fixture(scope="module")

@@ -17,7 +17,8 @@ import pytest
 from analyzer.core.budget import Part
 from benchmarks.verdicts.evaluate_counters import JudgedRecording, counter_section, judge
 from benchmarks.verdicts.held_kernels import Held, agreed, byte_error, settled_error, share_within
-from tests.golden.counters_h200.load import load, zip_traces
+from tests.golden.archive import zip_traces
+from tests.golden.counters_h200.load import load
 from tests.golden.record import MAX_BYTES
 
 FOLDER: Final = Path(__file__).parents[2] / "golden" / "counters_held_out_h200"

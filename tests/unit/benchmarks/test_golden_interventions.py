@@ -17,7 +17,8 @@ from benchmarks.verdicts import evaluate_interventions, evaluate_replays
 from benchmarks.verdicts.evaluate_replays import ReplayedGraph
 from benchmarks.verdicts.recorded import InterventionRecording
 from benchmarks.verdicts.result import Section
-from tests.golden.interventions_h200.load import HERE, load, zip_traces
+from tests.golden.archive import zip_traces
+from tests.golden.interventions_h200.load import HERE, load
 from tests.golden.record import MAX_BYTES
 
 MACHINES_FOLDER: Final = re.compile(rb"[\" ]/(?:tmp|home|root|work|mnt|usr|opt)/")
@@ -42,7 +43,7 @@ def judged(
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(evaluate_interventions, "replayed_graphs", replayed_graphs)
-        traces = zip_traces(tmp_path_factory.mktemp("golden") / "traces.zip")
+        traces = zip_traces(tmp_path_factory.mktemp("golden") / "traces.zip", HERE)
         section = evaluate_interventions.evaluate_interventions(recording, traces)
     return section, tuple(seen)
 

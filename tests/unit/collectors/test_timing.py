@@ -22,7 +22,6 @@ from collectors.timing import (
     PROBE_ROUNDS,
     PROBES_A_ROUND,
     TURN_S,
-    own_ns,
     probe_in_turn,
     probe_steps,
     region_medians,
@@ -210,13 +209,6 @@ def test_ways_are_probed_in_turn_and_each_after_its_switch() -> None:
     assert order == ["first", "second"] * PROBE_ROUNDS
     assert len(first) == len(second) == PROBE_ROUNDS * PROBES_A_ROUND
     assert all(step.calls[0].key == A for step in (*first, *second))
-
-
-def test_a_graphs_own_time_is_that_of_its_digest_in_both_directions() -> None:
-    steps = [StepCalls((call(A, 0, 10), call(B, 10, 30)), 30, 30)]
-    assert own_ns(steps, {A.digest}) == 10
-    assert own_ns(steps, {A.digest, B.digest}) == 30
-    assert own_ns(steps, {"other"}) is None
 
 
 def test_the_probe_is_off_again_after_a_step_that_raises() -> None:

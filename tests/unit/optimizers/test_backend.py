@@ -17,11 +17,12 @@ from analyzer.core.trial import TrialOutcome
 from collectors import torch_compat
 from collectors.probe import RANGE_PREFIX, Probe, ProbeMode
 from collectors.versions import versions
-from optimizers.backend import Failure, SwitchBackend, Watch, WatchedPlan, candidate_of, failure_of
+from optimizers.backend import Failure, SwitchBackend, Watch, WatchedPlan, failure_of
 from optimizers.candidates.base import Candidate
 from optimizers.candidates.cpp_wrapper import CPP_WRAPPER
 from optimizers.candidates.cuda_graphs import CUDA_GRAPHS
 from optimizers.candidates.eager import EAGER
+from optimizers.candidates.known import candidate_of
 from tests.workloads import Mlp, captured, fresh_dynamo
 
 X = torch.randn(4, 8)
