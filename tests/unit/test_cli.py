@@ -292,6 +292,11 @@ def test_show_prints_a_saved_report_in_any_format(tmp_path: Path, capsysbinary: 
     assert capsysbinary.readouterr().out == (tmp_path / "report.json").read_bytes()
 
 
+def test_the_readme_shows_what_the_demo_prints(root: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["demo"]) == 0
+    assert f"```\n{capsys.readouterr().out}```" in (root / "README.md").read_text()
+
+
 def test_the_demo_prints_the_bundled_report_or_says_that_it_is_missing(
     capsysbinary: pytest.CaptureFixture[bytes], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
