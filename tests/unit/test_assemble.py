@@ -19,6 +19,7 @@ from analyzer.core.verdict import Bound
 from analyzer.diagnosis import diagnose
 from analyzer.headline import NO_GRAPH
 from analyzer.measured import Measured
+from analyzer.plan_evidence import with_evidence
 from analyzer.reporting.from_wire import report_from_wire
 from analyzer.reporting.rows import graph_label, region_rows
 from analyzer.reporting.to_wire import report_to_wire
@@ -253,6 +254,21 @@ def test_a_machine_that_changed_between_the_passes_is_said_and_may_cost_the_verd
     assert other.headline.startswith("Undecided: the machine changed")
     assert shares(other) == pytest.approx(1.0)
     assert said(drifted(copy(diagnosed), 1 / 1.8))
+
+
+def test_what_a_finding_costs_is_not_claimed_of_a_pass_that_is_in_doubt(diagnosed: Measured) -> None:
+    steady, other = (drifted(copy(diagnosed), factor).findings for factor in (1.2, 2.4))
+    assert any(finding.ns_per_step for finding in steady)
+    assert {finding.rule for finding in other} >= {finding.rule for finding in steady}
+    assert {finding.ns_per_step for finding in other} == {None}
+
+
+def test_a_plan_says_that_its_figures_are_in_doubt(diagnosed: Measured) -> None:
+    for factor, is_said in ((1.2, False), (2.4, True)):
+        measured = copy(diagnosed)
+        drifted(measured, factor)
+        caveats = with_evidence(measured.plan_of({}), measured).caveats
+        assert any("the machine changed" in caveat for caveat in caveats) is is_said
 
 
 def half(samples: Samples) -> Samples:

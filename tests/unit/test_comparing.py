@@ -60,6 +60,14 @@ def test_an_operator_is_found_again_whatever_its_kernel_is_called() -> None:
     assert (one.matched, one.fate) == (Matched.OPERATOR, Fate.SLOWER)
 
 
+def test_less_time_in_fewer_kernels_is_not_called_faster() -> None:
+    many = a_run(tuple(("aten::mm", "gemm", 20) for _ in range(4)))
+    few = a_run((("aten::mm", "gemm", 30),))
+    text = compared_text(compared(many, few))
+    assert "less time, 4 → 1 kernels, by operator" in text
+    assert "more time, 1 → 4 kernels, by operator" in compared_text(compared(few, many))
+
+
 def test_an_operator_that_became_another_is_matched_by_the_family_of_its_kernels() -> None:
     found = compared(a_run((("aten::mm", "ampere_sgemm", 50),)), a_run((("aten::addmm", "nvjet_tst_128", 40),)))
     one = row(found, "matrix products")

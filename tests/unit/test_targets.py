@@ -166,6 +166,8 @@ def test_the_only_graph_of_a_step_is_foretold_as_it_is_without_a_compiler() -> N
     (target,) = targets_of(alone)
     assert target.predicted_ns["eager"] == 160_000
     assert target.predicted_saving("eager") == pytest.approx(-0.3)
+    (outside,) = targets_of(replaced(alone, eager_ns=Samples((90_000,))))
+    assert outside.predicted_ns["eager"] is None, "more than the graph's own time is saved outside of it"
     both = targets_of(replaced(alone, timing=a_timing()))
     assert [one.predicted_ns["eager"] for one in both] == [None, None]
 

@@ -255,6 +255,25 @@ def test_graphs_that_no_step_calls_have_no_row_and_are_no_others_twin() -> None:
     assert "[0/0]" not in text
 
 
+def test_a_candidate_without_a_prediction_is_shown_once_it_was_measured() -> None:
+    frozen = a_candidate("frozen", predicted_ns=None, measured_ns=3_210_000)
+    text = _page(graphs=(a_graph(candidates=(frozen,)),))
+    assert ["gptlite.py:41", "frozen", "unknown", "3.21", "?"] in [line.split() for line in text.splitlines()]
+
+
+def test_candidates_that_one_reason_keeps_out_stand_on_one_line() -> None:
+    lost = tuple(a_refusal(name, "it needs a CUDA device") for name in ("cuda_graphs", "combo_kernels"))
+    assert "cuda_graphs, combo_kernels refused (gptlite.py:41): it needs a CUDA device" in _page(
+        graphs=(a_graph(candidates=lost),)
+    )
+
+
+def test_a_recording_has_regions_and_no_time_before() -> None:
+    text = _page(is_recorded=True, attributed=an_attribution(kernel_ns=100, linked_ns=60, gap_ns=10, unlinked_ns=30))
+    assert "60 % in regions" in text
+    assert "before: " not in text
+
+
 def test_kernel_time_that_belongs_to_nobody_is_counted() -> None:
     text = _page(attributed=an_attribution(kernel_ns=100, linked_ns=60, gap_ns=10, unlinked_ns=30, unlinked_kernels=9))
     assert "before: 60 % in graphs, 10 % in eager gaps, 30 % not linked (9 of 296 kernels)" in text

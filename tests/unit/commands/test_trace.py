@@ -1,0 +1,27 @@
+"""Which targets are recorded traces, by their name or by what lies there."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from analyzer.commands.trace import is_trace
+
+
+@pytest.mark.parametrize(
+    "target", ["a.json", "b.pt.trace.json.gz", "c.json.zst", "d.tar", "s3://bucket/e", "ranks/*.zst"]
+)
+def test_a_trace_is_known_by_its_ending_as_a_url_or_as_a_glob(target: str) -> None:
+    assert is_trace(target)
+
+
+@pytest.mark.parametrize("target", ["model.py", "models/[old]/model.py", "model", "runs"])
+def test_a_model_is_none(target: str) -> None:
+    assert not is_trace(target)
+
+
+def test_a_folder_is_one_unless_it_is_a_run(tmp_path: Path) -> None:
+    assert is_trace(str(tmp_path))
+    (tmp_path / "report.json").write_text("{}")
+    assert not is_trace(str(tmp_path))
