@@ -17,7 +17,8 @@ def test_a_trace_is_known_by_its_ending_as_a_url_or_as_a_glob(target: str) -> No
 
 
 @pytest.mark.parametrize("target", ["model.py", "models/[old]/model.py", "model", "runs"])
-def test_a_model_is_none(target: str) -> None:
+def test_a_model_is_none(target: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)  # where a command has run before, a folder `runs` lies, which is looked into
     assert not is_trace(target)
 
 
