@@ -15,7 +15,9 @@ from dashboard.run_folder import RunData
 
 def page_layout(data: RunData) -> Component:
     """Every page at once: `assets/gb_2_pages.js` shows the one that the address names, so that a link reopens it."""
-    links = [html.A(_title(page), href=f"#page={page.value}", **_data("data-page-link", page.value)) for page in Page]
+    panels = [panel for panel in PANELS if panel.applies(data)]
+    pages = [page for page in Page if any(panel.page is page for panel in panels)]
+    links = [html.A(_title(page), href=f"#page={page.value}", **_data("data-page-link", page.value)) for page in pages]
     head = html.Header(
         [
             html.H1("Graphbound"),
@@ -23,7 +25,7 @@ def page_layout(data: RunData) -> Component:
             html.Nav(links, **_data("aria-label", "pages")),
         ]
     )
-    return html.Div([head, html.Main([_section(panel, data) for panel in PANELS])], className="gb-page")
+    return html.Div([head, html.Main([_section(panel, data) for panel in panels])], className="gb-page")
 
 
 def _section(panel: Panel, data: RunData) -> Component:

@@ -20,16 +20,29 @@ class Page(StrEnum):
 
     OVERVIEW = "overview"
     TIMELINE = "timeline"
+    GRAPHS = "graphs"
+    ROOFLINE = "roofline"
+    FINDINGS = "findings"
+    RANKS = "ranks"
+    COMPARE = "compare"
+    HISTORY = "history"
+
+
+def _always(run: RunData) -> bool:
+    return True
 
 
 @dataclass(frozen=True, slots=True)
 class Panel:
-    """`id` is the name of the file it lives in, and of its `<section>`."""
+    """`id` is the name of the file it lives in, and of its `<section>`. Where `applies` says no, the panel is left
+    out, and a page without a panel has no link.
+    """
 
     id: str
     title: str
     build: Callable[[RunData], list[Component]]
     page: Page = Page.OVERVIEW
+    applies: Callable[[RunData], bool] = _always
 
 
 def empty_state(text: str) -> Component:
