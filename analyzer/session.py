@@ -40,7 +40,7 @@ from collectors.op_log import record_ops
 from collectors.outputs import not_finite, unread
 from collectors.probe import Probe
 from collectors.profiler import profile_steps
-from collectors.reference import first_results, reference_results, steady_results, step_results
+from collectors.reference import first_results, reference_results, shaken_results, steady_results, step_results
 from collectors.sameness import StepWatch
 from collectors.set_timing import first_passes, sets_in_turn, time_sets
 from collectors.state import State
@@ -382,7 +382,15 @@ class Session:
         return Stepper(self._workload, torch_compat.compiled_model(self._workload.model, backend), self._state)
 
     def _accuracy(self, stepper: Stepper, changes: Sequence[str] = ()) -> Accuracy | None:
-        return None if self._judge is None else self._judge.judge(steady_results(stepper), changes)
+        if self._judge is None:
+            return None
+        results = steady_results(stepper)
+        accuracy = self._judge.judge(results, changes)
+        if not self._judge.doubts(accuracy):
+            return accuracy
+        self._announce(Event("seeing how far rounding alone goes"))
+        self._judge = self._judge.shaken(shaken_results(self._workload, self._state))
+        return self._judge.judge(results, changes)
 
     def _kept_bytes(self) -> int:
         return self._judge.kept_bytes if self._judge is not None else 0

@@ -84,6 +84,34 @@ class Judge:
     other_eager: Results | None = None
     is_random: bool = False
     default_errors: tuple[float | None, ...] = ()
+    shaken_errors: tuple[float, ...] | None = None
+    """How far off eager itself gets, tensor by tensor, when its weights are rounded otherwise; None: not asked."""
+
+    def doubts(self, accuracy: Accuracy) -> bool:
+        """Whether what was found wrong may be luck: a value next to where a ReLU or a comparison turns falls on one
+        side of it or the other by rounding alone, and then whole gradients differ.
+        """
+        can_be_luck = not accuracy.is_right and accuracy.detail is None and math.isfinite(accuracy.error)
+        return can_be_luck and not self.is_random and self.shaken_errors is None
+
+    def shaken(self, runs: Iterable[Results]) -> Judge:
+        """The same judge, who knows how far off eager runs get whose weights are rounded otherwise."""
+        errors = [0.0] * len(self.eager)
+        for results in runs:
+            if _mismatch(self.eager, results) is None:
+                errors = [max(error, self._off(index, results[index][1])) for index, error in enumerate(errors)]
+        return replace(self, shaken_errors=tuple(errors))
+
+    def _off(self, index: int, tensor: torch.Tensor) -> float:
+        """0 for what has no distance from the truth; of whole numbers the share that differs."""
+        eager = self.eager[index][1]
+        if tensor.is_meta or eager.is_meta:
+            return 0.0
+        if not tensor.is_floating_point() and not tensor.is_complex():
+            return _share_of_others(eager, tensor)
+        if not _same_specials(eager, tensor):
+            return 0.0
+        return relative_error(tensor, self._truth(index, eager))
 
     def beside(self, default: Results) -> Judge:
         """The same judge, who finds nothing wrong that is as good as these results of torch's own default.
@@ -123,7 +151,7 @@ class Judge:
         if tensor.is_meta:  # it has no values, or none that can be read: the session's notes say so
             return Accuracy(AccuracyReference.EAGER, 0.0, 0.0, 0.0, is_right=True, worst=path, detail="not compared")
         if not tensor.is_floating_point() and not tensor.is_complex():
-            return self._exact(path, eager, tensor)
+            return self._exact(index, path, eager, tensor)
         spread = eager if self.other_eager is None else self.other_eager[index][1]
         if self.is_random and not _all_finite(tensor) and _all_finite(eager) and _all_finite(spread):
             return self._wrong("NaN or infinity where eager has none", path)
@@ -134,7 +162,7 @@ class Judge:
         truth = self._truth(index, eager)
         kind = AccuracyReference.EAGER if truth is eager else self.kind
         error = relative_error(tensor, truth)
-        eager_error = relative_error(spread, truth)
+        eager_error = max(relative_error(spread, truth), self._shaken_error(index))
         own = max(_factor(tensor) * eager_error, _floor(tensor), AS_GOOD * self._default_error(index))
         allowed = max(own, allowed_for(changes))
         if not self.is_random:
@@ -152,6 +180,9 @@ class Judge:
     def _default_error(self, index: int) -> float:
         """0 where the default allows nothing."""
         return (self.default_errors[index] if self.default_errors else None) or 0.0
+
+    def _shaken_error(self, index: int) -> float:
+        return self.shaken_errors[index] if self.shaken_errors else 0.0
 
     def _is_as_noisy(self, index: int, eager: torch.Tensor, tensor: torch.Tensor) -> bool:
         """Whether eager's values are nothing but rounding (the gradient of a bias before a batch norm is 0), small
@@ -177,11 +208,17 @@ class Judge:
         is_comparable = wide.shape == eager.shape and bool(torch.isfinite(wide[torch.isfinite(eager)]).all())
         return wide if is_comparable and relative_error(eager, wide) < USELESS else eager
 
-    def _exact(self, path: str, eager: torch.Tensor, tensor: torch.Tensor) -> Accuracy:
-        is_same = self.is_random or torch.equal(eager, tensor)
-        error = 0.0 if is_same else 1.0
-        kind = AccuracyReference.EAGER
-        return Accuracy(kind, error, 0.0, 0.0, is_right=is_same, is_random=self.is_random, worst=path)
+    def _exact(self, index: int, path: str, eager: torch.Tensor, tensor: torch.Tensor) -> Accuracy:
+        """Whole numbers are equal, or as many differ as do in eager itself when its weights are rounded otherwise: the
+        index of the largest of two values that are nearly the same.
+        """
+        error = 0.0 if self.is_random else _share_of_others(eager, tensor)
+        shaken = self._shaken_error(index)
+        allowed = min(_factor(tensor) * shaken, USELESS)
+        return Accuracy(
+            AccuracyReference.EAGER, error, shaken, allowed,
+            is_right=error <= allowed, is_random=self.is_random, worst=path,
+        )  # fmt: skip
 
     def _wrong(self, detail: str, path: str | None = None) -> Accuracy:
         return Accuracy(
@@ -222,6 +259,11 @@ def relative_error(tensor: torch.Tensor, truth: torch.Tensor) -> float:
     difference = torch.where(is_finite, left - right, 0).norm().item()
     size = torch.where(is_finite, right, 0).norm().item()
     return float(difference / size) if size > 0 else float(difference)
+
+
+def _share_of_others(left: torch.Tensor, right: torch.Tensor) -> float:
+    """The share of the elements that are not the same."""
+    return float((left != right).double().mean().item()) if left.numel() else 0.0
 
 
 def _factor(tensor: torch.Tensor) -> float:

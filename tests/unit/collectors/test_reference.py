@@ -11,7 +11,7 @@ from torch import nn
 
 from analyzer.core.settings import Mode
 from analyzer.core.trial import AccuracyReference
-from collectors.reference import Results, reference_results, step_results
+from collectors.reference import SHAKEN_RUNS, Results, reference_results, shaken_results, step_results
 from collectors.state import State
 from collectors.workload import Workload
 from tests.workloads import Mlp, a_stepper, a_workload
@@ -152,3 +152,28 @@ def test_the_same_random_numbers_as_in_the_eager_run() -> None:
     _, results = reference_results(work, state)
     assert results is not None
     assert torch.equal(results[0][1] == 0, eager == 0)
+
+
+def test_weights_rounded_otherwise_give_results_a_rounding_away_and_stay_the_users_own() -> None:
+    model = Mlp()
+    work = a_workload(model, mode=Mode.TRAINING)
+    before = copy.deepcopy(model.state_dict())
+    own = dict(step_results(a_stepper(work)))
+    model.zero_grad()
+    runs = [dict(results) for results in shaken_results(work, State(work))]
+    assert len(runs) == SHAKEN_RUNS
+    assert all(run.keys() == own.keys() for run in runs)
+    assert all(torch.equal(t, before[n]) for n, t in model.state_dict().items())
+    largest = max(float((run["output"] - own["output"]).abs().max()) for run in runs)
+    assert 0 < largest < 1e-5
+    assert not torch.equal(runs[0]["output"], runs[1]["output"])
+
+
+def test_what_has_no_weights_or_cannot_be_copied_is_not_shaken() -> None:
+    class NoCopy(Mlp):
+        def __deepcopy__(self, memo: Any) -> Any:
+            raise TypeError("not today")
+
+    for model in (nn.ReLU(), NoCopy()):
+        work = a_workload(model)
+        assert list(shaken_results(work, State(work))) == []

@@ -306,3 +306,50 @@ def test_the_judge_of_runs_knows_random_models_and_useless_wide_runs() -> None:
 
 def test_results_on_a_cpu_take_nothing_of_a_gpu() -> None:
     assert a_judge().kept_bytes == 0
+
+
+ONES = torch.ones(64)
+
+
+def flipped(*places: int) -> torch.Tensor:
+    return ONES.clone().index_fill(0, torch.tensor(places), 0.0)
+
+
+def test_a_result_as_far_off_as_eager_gets_by_luck_is_right() -> None:
+    """A ReLU next to its corner: the mask of one element, and with it a gradient, is decided by rounding."""
+    judge = a_judge(ONES, ONES.double())
+    found = judge.judge(named(flipped(3)))
+    assert not found.is_right
+    assert judge.doubts(found)
+    wiser = judge.shaken([named(flipped(5)), named(ONES)])
+    again = wiser.judge(named(flipped(3)))
+    assert again.is_right
+    assert again.eager_error == pytest.approx(1 / 8)
+    assert not wiser.doubts(wiser.judge(named(ONES * 2)))
+    assert not is_right(wiser, ONES * 2)
+
+
+def test_luck_excuses_no_other_tensor_and_nothing_where_rounding_changes_nothing() -> None:
+    judge = Judge(AccuracyReference.FLOAT64, named(ONES.double(), ONES.double()), named(ONES, ONES))
+    wiser = judge.shaken([named(flipped(5), ONES)])
+    assert wiser.judge(named(flipped(3), ONES)).is_right
+    assert not wiser.judge(named(ONES, flipped(3))).is_right
+    calm = judge.shaken([named(ONES, ONES)])
+    assert not calm.judge(named(flipped(3), ONES)).is_right
+
+
+def test_whole_numbers_may_differ_where_eagers_do_by_rounding_alone() -> None:
+    ids, other = torch.arange(64), torch.arange(64).index_fill(0, torch.tensor([7]), 0)
+    judge = Judge(AccuracyReference.FLOAT64, None, named(ids))
+    found = judge.judge(named(other))
+    assert not found.is_right
+    assert judge.doubts(found)
+    assert judge.shaken([named(other)]).judge(named(other)).is_right
+    assert not judge.shaken([named(other)]).judge(named(ids + 1)).is_right
+    assert not judge.shaken([named(ids)]).judge(named(other)).is_right
+
+
+@pytest.mark.parametrize("wrong", [torch.full((64,), float("nan")), torch.ones(63), ONES.half()])
+def test_nothing_is_doubted_that_luck_does_not_make(wrong: torch.Tensor) -> None:
+    judge = a_judge(ONES, ONES.double())
+    assert not judge.doubts(judge.judge(named(wrong)))
