@@ -56,7 +56,7 @@ from collectors.timing import (
 )
 from collectors.user_errors import describe
 from collectors.variants import run_variants
-from collectors.versions import versions
+from collectors.versions import known_backends, versions
 from collectors.workload import Workload
 from optimizers.accuracy import Judge, accused, judge_of
 from optimizers.backend import Failure, SwitchBackend, Watch, WatchedPlan, failure_of
@@ -122,6 +122,9 @@ class Session:
 
     def versions(self) -> Versions:
         return versions()
+
+    def known_backends(self) -> tuple[str, ...]:
+        return known_backends()
 
     def environment(self) -> Environment:
         """Torch's global settings as a step meets them."""

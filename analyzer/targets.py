@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 from collections.abc import Callable, Sequence
 from typing import Final, TypeVar
 
@@ -26,7 +27,7 @@ from optimizers.candidates.cuda_graphs_whole import CUDA_GRAPHS_WHOLE
 from optimizers.candidates.eager import EAGER
 from optimizers.candidates.known import candidate_of, known_candidates
 from optimizers.candidates.pair import Pair, changes_of, pair_of
-from optimizers.candidates.registered_backend import backend_candidate
+from optimizers.candidates.registered_backend import PREFIX, backend_candidate
 from optimizers.contenders import Contenders, Site, contenders
 from optimizers.plan import release_of
 from optimizers.trials import Target
@@ -35,6 +36,9 @@ _REPLAYED: Final = (CUDA_GRAPHS.id, CUDA_GRAPHS_WHOLE.id, CPP_WRAPPER_CUDA_GRAPH
 """What is replayed is the same kernels, however they were recorded."""
 
 _FROM_CPP: Final = (CPP_WRAPPER.id, CPP_WRAPPER_EAGER.id)
+
+_FOR_TESTS: Final = "_TESTING_ONLY"
+"""How torch's own backends end that fail on purpose."""
 
 NS_PER_S: Final = 1e9
 
@@ -50,6 +54,23 @@ def require_candidates(wanted: Sequence[str]) -> None:
             known = ", ".join(candidate.id for candidate in known_candidates())
             said = f"no such candidate: {error.args[0]}"
             raise UsageError(said, hint=f"choose of {known}, or join two that go together with +") from None
+
+
+def named_backends(settings: RunSettings) -> tuple[str, ...]:
+    """The backends of `torch.compile` that the user named, by flag or as candidates."""
+    parts = (part.forward for name in settings.candidates for part in [pair_of(name)])
+    named = (candidate.backend for candidate in parts if candidate.id.startswith(PREFIX))
+    return (*settings.backends, *(name for name in named if name is not None))
+
+
+def require_backends(wanted: Sequence[str], known: Sequence[str]) -> None:
+    """Raises UsageError for a backend that torch does not know in the model's process."""
+    for name in wanted:
+        if name not in known:
+            near = difflib.get_close_matches(name, known, n=1)
+            usable = [each for each in known if not each.endswith(_FOR_TESTS)]
+            hint = f"did you mean {near[0]}?" if near else f"there are {', '.join(usable)}"
+            raise UsageError(f"torch.compile knows no backend {name!r} here", hint=hint)
 
 
 def require_allowed(candidates: Sequence[str], allow: Sequence[str]) -> None:

@@ -1,4 +1,4 @@
-"""Which versions this process runs: the product, Python, torch, Triton, CUDA and the driver. Installs nothing."""
+"""Which versions this process runs, and which compilers torch knows in it. Installs nothing."""
 
 from __future__ import annotations
 
@@ -32,6 +32,11 @@ def versions() -> Versions:
         driver=_driver(),
         platform=platform.platform(),
     )
+
+
+def known_backends() -> tuple[str, ...]:
+    """Every name that `torch.compile(backend=...)` takes here: torch's, installed packages', the user's file's own."""
+    return tuple(torch.compiler.list_backends(exclude_tags=None))  # type: ignore[arg-type]
 
 
 def _triton() -> str | None:

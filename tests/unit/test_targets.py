@@ -20,7 +20,15 @@ from analyzer.core.verdict import Bound
 from analyzer.derive.predict import replay_host_ns
 from analyzer.diagnosis import diagnose
 from analyzer.measured import Measured
-from analyzer.targets import contenders_for, predictions, require_allowed, require_candidates, targets_of
+from analyzer.targets import (
+    contenders_for,
+    named_backends,
+    predictions,
+    require_allowed,
+    require_backends,
+    require_candidates,
+    targets_of,
+)
 from optimizers.candidates.known import known_candidates
 from optimizers.contenders import Role
 from tests.rule_facts import a_captured_graph, captured
@@ -104,6 +112,15 @@ def test_what_the_user_names_is_all_and_is_asked_for() -> None:
     assert [one.id for one in named.single] == ["eager", "frozen+cuda_graphs", "fused/cpp_wrapper"]
     assert all(one.is_asked for one in named.single)
     assert named.find("frozen+cuda_graphs") == named.single[1]
+
+
+def test_a_backend_that_torch_does_not_know_is_refused_with_its_neighbour() -> None:
+    asked = named_backends(settings(backends=("inductor",), candidates=("eager", "backend:cudagraph")))
+    assert asked == ("inductor", "cudagraph")
+    with pytest.raises(UsageError) as refused:
+        require_backends(asked, ("inductor", "cudagraphs"))
+    assert refused.value.hint == "did you mean cudagraphs?"
+    require_backends(("inductor",), ("inductor", "cudagraphs"))
 
 
 def test_a_backend_that_is_named_joins_the_rest() -> None:
