@@ -1,7 +1,7 @@
 """What the steps of one trial need of the device's memory, in a process where other candidates hold some too.
 
-Reads torch's caching allocator and changes nothing but its peak counters. On a CPU, and where the allocator does not
-tell (`backend:cudaMallocAsync`), nothing is known.
+Reads torch's caching allocator and changes nothing but its peak counters; on a CPU, what a profiled step allocates.
+Where the allocator does not tell (`backend:cudaMallocAsync`), nothing is known.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from typing import Any, Final
 
 import torch
 
+from collectors.memory_cpu import step_peak_bytes
 from collectors.step import Stepper
 
 PoolId = tuple[int, int]
@@ -37,7 +38,7 @@ Pools = Mapping[PoolId, Pool]
 @dataclass(frozen=True, slots=True)
 class Footprint:
     """`peak_bytes` is the most that is allocated outside the pools of CUDA graphs, `pool_bytes` what those of the trial
-    hold. Both None: unknown.
+    hold. None: unknown; a CPU has no such pools.
     """
 
     peak_bytes: int | None = None
@@ -57,6 +58,8 @@ class TrialMemory:
         """The footprint of a few steps of a warmed-up trial. `has_cuda_graphs`: some graph of it was to be one.
         `kept_bytes` are tensors on the device that the recorder keeps beside the model, as to judge results by.
         """
+        if stepper.workload.device == "cpu":
+            return Footprint(step_peak_bytes(stepper))
         if self._before is None:
             return UNKNOWN
         stepper.prepare()

@@ -28,7 +28,7 @@ def profile_steps(stepper: Stepper, probe: Probe, path: Path, *, steps: int = PR
     """
     probe.mode = ProbeMode.RANGE
     try:
-        with _quiet():
+        with quiet_profiler():
             # The first recording of a process pays for the profiler's own start, so it is thrown away.
             with _recording(stepper):
                 stepper.timed()
@@ -63,7 +63,7 @@ def _recorded_step(stepper: Stepper, number: int) -> int:
 
 
 @contextlib.contextmanager
-def _quiet() -> Iterator[None]:
+def quiet_profiler() -> Iterator[None]:
     """Kineto writes lines of its own to stderr at start and stop; `KINETO_LOG_LEVEL` is read once, when it loads."""
     old = os.environ.get("KINETO_LOG_LEVEL")
     os.environ.setdefault("KINETO_LOG_LEVEL", "99")

@@ -60,7 +60,8 @@ def test_layers_that_are_equal_are_one_graph_each_side_of_the_break_and_tried_on
     timed = {region.key.digest: region for region in trial.regions}
     assert set(timed) == digests
     assert trial.region_ns == timed[first].ns
-    assert trial.peak_bytes is None
+    assert trial.peak_bytes is not None
+    assert trial.pool_bytes is None
     again = deep.more_samples({first: "eager"}, trial)
     assert trial.step_ns is not None
     assert again.step_ns is not None

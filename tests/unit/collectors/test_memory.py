@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from types import SimpleNamespace
 from typing import Any
 
@@ -13,6 +14,7 @@ from hypothesis import strategies as st
 
 from collectors import memory
 from collectors.memory import UNKNOWN, Footprint, Pool, TrialMemory, footprint, pools_of
+from collectors.memory_cpu import held_bytes
 from tests.workloads import a_stepper, a_workload
 
 TREES, OTHER = (0, 1), (0, 2)
@@ -73,9 +75,17 @@ def test_a_footprint_is_never_negative_and_never_more_than_what_there_is(
     assert 0 <= found.pool_bytes <= sum(pool.total_bytes for pool in after.values())
 
 
-def test_on_a_cpu_nothing_is_known_and_nothing_is_run() -> None:
-    stepper = a_stepper(a_workload(), lambda *_: pytest.fail("it was run"))
-    assert TrialMemory("cpu").of_steps(stepper, has_cuda_graphs=True) == UNKNOWN
+def test_a_device_whose_allocator_says_nothing_is_unknown_and_not_run() -> None:
+    stepper = a_stepper(replace(a_workload(), device="xpu"), lambda *_: pytest.fail("it was run"))
+    assert TrialMemory("xpu").of_steps(stepper, has_cuda_graphs=True) == UNKNOWN
+
+
+def test_on_a_cpu_the_peak_is_that_of_a_step_and_there_are_no_pools() -> None:
+    work = a_workload()
+    found = TrialMemory("cpu").of_steps(a_stepper(work), has_cuda_graphs=False)
+    assert found.pool_bytes is None
+    assert found.peak_bytes is not None
+    assert found.peak_bytes > held_bytes(a_stepper(work)) > 0
 
 
 class FakeCuda:
