@@ -7,17 +7,19 @@ from typing import Final
 
 from analyzer.core.compared import Compared, ComparedSide
 from analyzer.core.errors import UnreadableFileError, UsageError
+from analyzer.core.shell import shell_path
 from analyzer.derive.matching import Side, match, side
 from analyzer.trace_analysis import Analyzed, analyze_trace
 from collectors.readers.kineto import read_trace
-from collectors.readers.settings import ReadSettings
+from collectors.readers.settings import DEFAULTS, ReadSettings
+from collectors.readers.sources import list_sources
 
 BEFORE: Final = "before.trace.json.gz"
 AFTER: Final = "after.trace.json.gz"
 """The names of `run_folder.RunFolder`, which brings what reading a trace does without."""
 
 
-def compare_paths(before: str, after: str | None, reading: ReadSettings) -> Compared:
+def compare_paths(before: str, after: str | None = None, reading: ReadSettings = DEFAULTS) -> Compared:
     """What got faster, slower, appeared and vanished. `after` None: `before` is a run folder, whose plan is compared
     with its default. Of a run folder the trace of its plan is taken, where there is one.
 
@@ -49,7 +51,23 @@ def _trace_of(path: str) -> str:
     for name in (AFTER, BEFORE):
         if (folder / name).is_file():
             return str(folder / name)
-    return path
+    return _only_trace(path) if folder.is_dir() else path
+
+
+def _only_trace(folder: str) -> str:
+    """The one trace of a folder that is no run folder. Raises UsageError where it has none, or several."""
+    missing = f"{folder} is no run folder: it has neither {AFTER} nor {BEFORE}"
+    try:
+        traces = list_sources(folder).sources
+    except UnreadableFileError:
+        raise UsageError(
+            missing, hint="give the --out folders of two runs of analyze model.py, or two traces"
+        ) from None
+    first = str(traces[0])
+    if len(traces) > 1:
+        example = f"analyze compare {shell_path(first)} OTHER.json.gz"
+        raise UsageError(f"{missing}, and {len(traces)} traces", hint=f"name one of them: {example}")
+    return first
 
 
 def _read(path: str, reading: ReadSettings) -> Analyzed:

@@ -10,8 +10,10 @@ from typing import Final, assert_never
 
 from analyzer.core.graphs import Capture, GraphKey
 from analyzer.core.quantities import count, duration, ratio
+from analyzer.core.samples import Samples
 from analyzer.core.timing import Changing, Crowd, StepChange, Timing
 from analyzer.core.verdict import Bound
+from analyzer.derive.ticks import is_decisive, tick_of
 from analyzer.diagnosis import Diagnosis, Judged
 from analyzer.measured import Measured
 from analyzer.reporting.plain_text import file_name
@@ -26,6 +28,13 @@ MOST_DRIFT: Final = 2.0
 DRIFTED: Final = (
     "the machine changed between the clean pass and the comparison with the plan: measure again on an idle machine"
 )
+TICKED: Final = (
+    "the steps' times are whole ticks of the scheduler, not of the model: measure again on an idle machine, with a CPU "
+    "quota of whole cores"
+)
+REPEATS: Final = 0.05
+"""Two medians of one step are not told apart by less, whatever their spreads: a step repeats to a few per cent."""
+
 CHANGING: Final = "a step is not the same work each time (see the notes): put what changes back in each step"
 UNLIKE_PASSES: Final = (
     "the timed steps called no compiled graph, and the recorded ones did: the steps are not alike, and no part of "
@@ -39,6 +48,8 @@ def doubt(measured: Measured) -> str | None:
         return CHANGING
     if _passes_are_unlike(measured):
         return UNLIKE_PASSES
+    if _decisive_tick(measured) is not None:
+        return TICKED
     return DRIFTED if (_drift(measured) or 1.0) > MOST_DRIFT else None
 
 
@@ -53,7 +64,7 @@ def doubted(measured: Measured) -> Measured:
 
 def doubt_notes(measured: Measured) -> tuple[str, ...]:
     """Every reason to take the figures with care, a sentence each."""
-    return (*_change_notes(measured), *_crowd_notes(measured), *_drift_notes(measured))
+    return (*_change_notes(measured), *_crowd_notes(measured), *_tick_notes(measured), *_drift_notes(measured))
 
 
 def _undecided(found: Diagnosis | None, why: str | None) -> Diagnosis | None:
@@ -172,12 +183,61 @@ def _drift(measured: Measured) -> float | None:
 def _drift_notes(measured: Measured) -> tuple[str, ...]:
     drift, checked = _drift(measured), measured.verification
     if drift is None or drift <= DRIFT or measured.timing is None or checked is None or checked.default.step_ns is None:
-        return ()
+        return _apart_notes(measured)
     first, second = duration(measured.timing.step_ns.median_ns), duration(checked.default.step_ns.median_ns)
     cause = "the machine changed in between" if not _changes(measured.timing) else "the steps are not alike"
     return (
         f"a step took {first} in the first clean pass and {second} in the comparison, {ratio(drift)} apart: {cause}; "
         "budgets, shares and verdicts are of the first",
+    )
+
+
+def _apart_notes(measured: Measured) -> tuple[str, ...]:
+    """That passes of the default disagree by more than their own spreads, so that totals side by side differ."""
+    if _changes(measured.timing):
+        return ()  # told as such
+    passes = _passes(measured)
+    low, high = (choose(passes, key=lambda one: one[1].median_ns, default=None) for choose in (min, max))
+    if low is None or high is None or not _is_apart(low[1], high[1]):
+        return ()
+    told = ", ".join(f"{duration(samples.median_ns)} {where}" for where, samples in passes)
+    return (
+        f"a step of the default took {told}, further apart than the steps of each: the machine changed in between. "
+        "Compare only what one table shows; budgets and shares are of the clean pass",
+    )
+
+
+def _passes(measured: Measured) -> tuple[tuple[str, Samples], ...]:
+    """The passes without the profiler over the same code, in their order."""
+    checked = measured.verification
+    found = (
+        ("in the clean pass", measured.timing.step_ns if measured.timing is not None else None),
+        ("in turn with eager", measured.default_ns),
+        ("in turn with the plan", checked.default.step_ns if checked is not None else None),
+    )
+    return tuple((where, samples) for where, samples in found if samples is not None)
+
+
+def _is_apart(low: Samples, high: Samples) -> bool:
+    spreads = low.spread * low.median_ns + high.spread * high.median_ns
+    return high.median_ns - low.median_ns > max(2 * spreads, REPEATS * low.median_ns)
+
+
+def _decisive_tick(measured: Measured) -> int | None:
+    """The tick that the clean pass was counted in, where it is too long for a budget to be made of."""
+    if measured.timing is None:
+        return None
+    tick = tick_of(measured.timing.step_ns)
+    return tick if tick is not None and is_decisive(measured.timing.step_ns, tick) else None
+
+
+def _tick_notes(measured: Measured) -> tuple[str, ...]:
+    named = {where: tick for where, samples in _passes(measured) if (tick := tick_of(samples)) is not None}
+    if not named:
+        return ()
+    return (
+        f"the steps' times {' and '.join(named)} are whole multiples of {duration(max(named.values()))}, as a "
+        "scheduler hands out its turns: they are no finer than that, whatever their spread",
     )
 
 

@@ -10,6 +10,7 @@ from analyzer.core.device import Device, Versions
 from analyzer.core.environment import Environment
 from analyzer.core.graphs import Capture, GraphKey
 from analyzer.core.ops import OpLog
+from analyzer.core.origin import Origin
 from analyzer.core.plan import EAGER, FUSED, Choice, Plan
 from analyzer.core.report import Stage, WorkloadFacts
 from analyzer.core.run import Verification
@@ -55,6 +56,7 @@ class Measured:
     stages: list[Stage] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
     partial: str | None = None
+    origin: Origin | None = None
 
     @property
     def digests(self) -> tuple[str, ...]:

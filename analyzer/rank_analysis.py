@@ -13,8 +13,9 @@ from analyzer.core.collection import without_collection
 from analyzer.core.errors import UnreadableFileError
 from analyzer.core.ranks import LostRank, RanksReport, RankSummary
 from analyzer.core.report import Report
+from analyzer.core.shell import shell_path
 from analyzer.derive.ranks import compare_ranks
-from analyzer.trace_analysis import analyze_trace, with_ranks
+from analyzer.trace_analysis import Analyzed, analyze_trace, with_ranks
 from analyzer.workers import Outcome, RankTask, run_here, run_in_processes, run_on_cluster, summarize_file
 from collectors.readers.kineto import read_trace
 from collectors.readers.settings import DEFAULTS, ReadSettings
@@ -34,11 +35,21 @@ class TraceSettings:
     reading: ReadSettings = DEFAULTS
 
 
+ONE_PROCESS: Final = TraceSettings()
+
 Heard = Callable[[str], None]
 """Is told, in a few words, what is being done."""
 
+Seen = Callable[[Analyzed], None]
+"""Is given the trace that the report is of, judged: for whoever wants to draw it."""
 
-def analyze_path(path: str, settings: TraceSettings, heard: Heard = lambda _: None) -> Report:
+
+def analyze_path(
+    path: str,
+    settings: TraceSettings = ONE_PROCESS,
+    heard: Heard = lambda _: None,
+    seen: Seen = lambda _: None,
+) -> Report:
     """The report of a trace, or of the ranks that a folder, archive, glob or URL holds.
 
     Raises UnreadableFileError where nothing can be read, and what the readers and the cluster raise.
@@ -49,7 +60,9 @@ def analyze_path(path: str, settings: TraceSettings, heard: Heard = lambda _: No
         raise UnreadableFileError(error.message, hint=error.hint or NO_TRACE) from error
     refused = tuple(f"{one.name} was left out: {one.reason}" for one in listing.refused)
     if len(listing.sources) == 1:
-        report = _one(listing.sources[0], settings)
+        one = _one(listing.sources[0], settings)
+        seen(one)
+        report = one.report
         return replace(report, notes=(*report.notes, *refused))
     heard(f"reading {len(listing.sources)} traces")
     tasks = [RankTask(source, place, settings.reading) for place, source in enumerate(listing.sources)]
@@ -63,20 +76,33 @@ def analyze_path(path: str, settings: TraceSettings, heard: Heard = lambda _: No
     chosen = _shown(ranks)
     heard(f"looking closer at rank {chosen.rank}")
     source = next(task.source for task in tasks if task.name == chosen.source)
-    report = with_ranks(_one(source, settings), ranks)
+    one = _one(source, settings, is_among_ranks=True)
+    seen(one)
+    report = with_ranks(one.report, ranks)
     name = path.rstrip("/\\").replace("\\", "/").rsplit("/", 1)[-1]
     return replace(
         report,
         headline=f"Rank {chosen.rank} of {len(summaries)} ranks: {report.headline}",
         workload=replace(report.workload, name=name, source=path),
         notes=(*report.notes, *ranks.notes, *(f"{one.source}: {one.reason}" for one in lost), *refused),
+        next_command=_next(chosen, ranks) or report.next_command,
     )
 
 
-def _one(source: Source, settings: TraceSettings) -> Report:
+def _one(source: Source, settings: TraceSettings, *, is_among_ranks: bool = False) -> Analyzed:
     with without_collection():
         trace = read_trace(source, settings.reading)
-        return analyze_trace(trace, str(source), hint=source.rank_hint).report
+        return analyze_trace(trace, str(source), hint=source.rank_hint, is_among_ranks=is_among_ranks)
+
+
+def _next(chosen: RankSummary, ranks: RanksReport) -> str | None:
+    """The rank that was looked at beside the one that waited longest; None where there is no other."""
+    waited = {wait.rank: wait.waited_ns for wait in ranks.waits}
+    others = [rank for rank in ranks.ranks if rank.source != chosen.source]
+    if not others:
+        return None
+    other = max(others, key=lambda rank: waited.get(rank.rank, 0))
+    return f"analyze compare {shell_path(other.source)} {shell_path(chosen.source)}"
 
 
 def _run(tasks: Sequence[RankTask], settings: TraceSettings) -> tuple[Outcome, ...]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 
 from analyzer.core.errors import UsageError
@@ -48,12 +48,7 @@ def renewed(old: Plan, path: str, measured: Measured) -> Renewed:
     assert measured.capture is not None
     graphs = measured.capture.graphs
     named = {choice.key: choice.candidate for choice in old.choices}
-    if not any(graph.key in named for graph in graphs):
-        raise UsageError(
-            f"{path} names none of the graphs of {_name(measured)}: it is the plan of another model, or of other "
-            "input shapes",
-            hint=RENEW,
-        )
+    _require_one_of(graphs, old, path, measured)
     default = measured.plan_of({}, is_compiled=old.is_compiled)
     refused = {key: reason for key, name in named.items() if (reason := _refusal(key, name, measured)) is not None}
     choices = tuple(_choice(choice, named, refused) for choice in default.choices)
@@ -65,6 +60,25 @@ def renewed(old: Plan, path: str, measured: Measured) -> Renewed:
         *_missing(captured, old, path),
     )
     return Renewed(replace(default, choices=choices), notes)
+
+
+def require_this_model(path: str | None, measured: Measured) -> None:
+    """Raises UsageError where the plan in `path` names none of the captured graphs: minutes before it would be tried.
+
+    None: there is no plan. Where no graph was captured at all, that is what is to be said.
+    """
+    if path is not None and measured.capture is not None and measured.capture.graphs:
+        _require_one_of(measured.capture.graphs, read_plan(path), path, measured)
+
+
+def _require_one_of(graphs: Sequence[Graph], old: Plan, path: str, measured: Measured) -> None:
+    named = {choice.key for choice in old.choices}
+    if not any(graph.key in named for graph in graphs):
+        raise UsageError(
+            f"{path} names none of the graphs of {_name(measured)}: it is the plan of another model, or of other "
+            "input shapes",
+            hint=RENEW,
+        )
 
 
 def _choice(default: Choice, named: dict[GraphKey, str], refused: Collection[GraphKey]) -> Choice:

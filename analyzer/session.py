@@ -25,6 +25,7 @@ from analyzer.core.timing import Timing
 from analyzer.core.trial import Accuracy, Trial
 from analyzer.package_trial import package_trial
 from analyzer.session_ears import Announcer, CompileClock, Telling
+from analyzer.session_judge import StepJudge
 from analyzer.session_trials import Bench, default_compile_ns, uses_cuda_graphs, with_memory, with_samples
 from analyzer.session_words import first_step_notes, nothing_compiled, root_of, way
 from collectors import torch_compat
@@ -40,7 +41,7 @@ from collectors.op_log import record_ops
 from collectors.outputs import not_finite, unread
 from collectors.probe import Probe
 from collectors.profiler import profile_steps
-from collectors.reference import first_results, reference_results, shaken_results, steady_results, step_results
+from collectors.reference import step_results
 from collectors.sameness import StepWatch
 from collectors.set_timing import first_passes, sets_in_turn, time_sets
 from collectors.state import State
@@ -58,14 +59,13 @@ from collectors.user_errors import describe
 from collectors.variants import run_variants
 from collectors.versions import known_backends, versions
 from collectors.workload import Workload
-from optimizers.accuracy import Judge, accused, judge_of
+from optimizers.accuracy import accused
 from optimizers.backend import Failure, SwitchBackend, Watch, WatchedPlan, failure_of
 from optimizers.candidates.pair import Pair, changes_of, pair_of
 
 KERNEL_ROWS_ON_CPU: Final = (("cpp.enable_kernel_profile", True),)
 """Inductor's C++ kernels name themselves in a trace only with this. Off the profiler it costs 10 ns a kernel."""
 
-OTHER_SEED: Final = 1
 VERIFY_S: Final = 4.0
 """Wall time of the last measurement, before against after: nearly three times that of a trial."""
 
@@ -82,7 +82,7 @@ class Session:
         self._root = root_of(workload.source)
         self._state = State(self._workload)
         self._eager = Stepper(self._workload, self._workload.model, self._state)
-        self._judge: Judge | None = None
+        self._judge = StepJudge(announce)
         self._clock = CompileClock()
         self._ends_s: float | None = None
         self._notes: list[str] = []
@@ -212,19 +212,16 @@ class Session:
         """The results of torch.compile's defaults against the model's own. Puts the first state back."""
         self.prepare_judge()
         with self._telling("a compiled step"):
-            return accused(self._accuracy(self._compiled))
+            return accused(self._judge.accuracy(self._compiled))
 
     # -- trying ---------------------------------------------------------------------------------------------------
 
     def prepare_judge(self) -> None:
         """Run eager and a higher-precision copy once, to judge every candidate by."""
-        if self._judge is not None:
+        if self._judge.is_prepared:
             return
-        self._announce(Event("running in higher precision"))
         with self._telling("an eager step"):
-            runs = first_results(self._eager), first_results(self._eager), first_results(self._eager, OTHER_SEED)
-        self._judge = judge_of(runs, *reference_results(self._workload, self._state))
-        self._state.restore()
+            self._judge.prepare(self._eager)
 
     def build(self, wanted: Mapping[str, Sequence[str]], left_s: float | None = None) -> Capture:
         """Compile the default for every graph, and for those named by digest these candidates beside it.
@@ -245,8 +242,8 @@ class Session:
         with self._telling("the first step of the candidates"), self._log.listening():
             first_ns = self._compiled.timed()
             warm_up(self._compiled, self._log)
-            if self._judge is not None and is_new:
-                self._judge = self._judge.beside(steady_results(self._compiled))
+            if is_new:
+                self._judge.compare_with(self._compiled)
         return self._log.capture(compile_ns=first_ns, first_call_ns=first_ns)
 
     def keeps_built(self) -> bool:
@@ -305,8 +302,8 @@ class Session:
             first_ns, costs = first_passes(planned, self._log)
             warmup = warm_up(planned, self._log)
             capture = self._log.capture(compile_ns=first_ns, first_call_ns=first_ns)
-            accuracy = self._accuracy(planned, changes_of(choice.candidate for choice in plan.choices))
-            default_accuracy = accused(accuracy if planned is default else self._accuracy(default))
+            accuracy = self._judge.accuracy(planned, changes_of(choice.candidate for choice in plan.choices))
+            default_accuracy = accused(accuracy if planned is default else self._judge.accuracy(default))
             warm_up(default, self._log)
             warm_up(self._eager, self._log)
             before = read_crowd()
@@ -316,7 +313,7 @@ class Session:
             timing = time_workload(planned, self._probe, warmup) if plan.is_compiled else None
             # Right after the plan's own, so that a graph's before and after are of the same minute of the machine.
             default_timing = time_workload(default, self._probe, warmup) if plan.is_compiled else None
-            needs = partial(memory.of_steps, kept_bytes=self._kept_bytes())
+            needs = partial(memory.of_steps, kept_bytes=self._judge.kept_bytes())
             eager_way = with_memory(way("eager", eager_ns), needs(self._eager, has_cuda_graphs=False))
             default_way = with_memory(
                 way("default", default_ns, default_accuracy), needs(default, has_cuda_graphs=False)
@@ -343,7 +340,7 @@ class Session:
 
     def export(self, path: Path) -> Trial:
         """The model as an AOTInductor package at `path`, judged and timed in turn with the default."""
-        return package_trial(self._workload, self._state, self._compiled, self._judge, path)
+        return package_trial(self._workload, self._state, self._compiled, self._judge.results, path)
 
     def _require_compiled(self) -> None:
         reasons = tuple(self.uncompiled().values())
@@ -363,7 +360,7 @@ class Session:
         self._clock.begin_build()
         self._backend = SwitchBackend(wanted, self._watch(), self._skip)
         self._compiled = self._stepper(self._backend)
-        judge, device, kept = self._accuracy, self._workload.device, self._kept_bytes
+        judge, device, kept = self._judge.accuracy, self._workload.device, self._judge.kept_bytes
         self._bench = Bench(self._compiled, self._backend, self._log, self._probe, self._clock, judge, device, kept)
         self._state.restore()
 
@@ -383,20 +380,6 @@ class Session:
 
     def _stepper(self, backend: Any) -> Stepper:
         return Stepper(self._workload, torch_compat.compiled_model(self._workload.model, backend), self._state)
-
-    def _accuracy(self, stepper: Stepper, changes: Sequence[str] = ()) -> Accuracy | None:
-        if self._judge is None:
-            return None
-        results = steady_results(stepper)
-        accuracy = self._judge.judge(results, changes)
-        if not self._judge.doubts(accuracy):
-            return accuracy
-        self._announce(Event("seeing how far rounding alone goes"))
-        self._judge = self._judge.shaken(shaken_results(self._workload, self._state))
-        return self._judge.judge(results, changes)
-
-    def _kept_bytes(self) -> int:
-        return self._judge.kept_bytes if self._judge is not None else 0
 
     def _in_turn(self, default: Stepper, planned: Stepper, plan: Plan) -> tuple[Samples, Samples, Samples]:
         self._announce(Event("measuring before against after"))

@@ -15,7 +15,7 @@ from analyzer.derive.cpu_causes import graph_loops
 from collectors.capture import GraphLog
 from collectors.code_size import code_bytes
 from collectors.step import is_in_users_step
-from collectors.user_errors import describe, own_fault, user_error
+from collectors.user_errors import describe, hook_fault, own_fault, user_error
 from optimizers.candidates.base import Candidate
 from optimizers.candidates.pair import Pair
 
@@ -32,7 +32,9 @@ class Telling:
 
     def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
         if isinstance(error, Exception | SystemExit) and not isinstance(error, GraphboundError):
-            if not is_in_users_step(error.__traceback__) and (place := own_fault(error)) is not None:
+            is_theirs = is_in_users_step(error.__traceback__)
+            place = hook_fault(error) if is_theirs else own_fault(error)
+            if place is not None:
                 said = f"{self._doing} failed in Graphbound itself, at {place}: {describe(error)}"
                 raise InternalError(said, hint="the model is not at fault: please report it") from error
             raise user_error(error, root=self._root, doing=self._doing) from error

@@ -11,6 +11,7 @@ from analyzer.core.plan import EAGER
 from analyzer.core.run import Way
 from analyzer.core.samples import Samples
 from analyzer.core.trial import Accuracy, TrialOutcome
+from collectors.checkout_root import root_above
 from optimizers.candidates.pair import changes_of
 
 NO_COMPILER: Final = "Inductor needs a C++ compiler: install g++ (apt install g++), or name one in CXX"
@@ -65,6 +66,9 @@ def way(name: str, samples: Samples, accuracy: Accuracy | None = None) -> Way:
 
 
 def root_of(source: str) -> Path | None:
-    """The folder of the user's file; None where the model came from no file."""
+    """The repository of the user's file, else its folder; None where the model came from no file."""
     path = Path(source)
-    return path.resolve().parent if path.suffix == ".py" and path.exists() else None
+    if path.suffix != ".py" or not path.exists():
+        return None
+    folder = path.resolve().parent
+    return root_above(folder) or folder

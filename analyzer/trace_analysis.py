@@ -20,10 +20,11 @@ from analyzer.core.ranks import RanksReport, RankSummary
 from analyzer.core.report import Attributed, GraphReport, Report, WorkloadFacts
 from analyzer.core.samples import Samples
 from analyzer.core.shell import shell_path
-from analyzer.core.trace import EventKind, Trace
+from analyzer.core.trace import IntColumn, Trace
+from analyzer.core.trace_facts import Vendor
 from analyzer.core.verdict import Bound, Verdict
-from analyzer.derive.activity import activity
-from analyzer.derive.attribution import NOT_RECORDED, Attribution, attribute
+from analyzer.derive.activity import NOT_READ, activity
+from analyzer.derive.attribution import NOT_RECORDED, Attribution, attribute, lacks_device_rows
 from analyzer.derive.budget import PartFloor, RegionBudget
 from analyzer.derive.data_sheets import data_sheet
 from analyzer.derive.honesty import honesty
@@ -45,12 +46,12 @@ UNEXPLAINED_SHARE: Final = 0.05
 """Of the window. A choice: with less, no verdict that is sure hangs on it."""
 
 NO_DEVICE_ROWS: Final = (
-    "the trace shows no work of any device: record with "
-    "torch.profiler.profile(activities=[ProfilerActivity.CPU, ProfilerActivity.CUDA])"
+    "the trace shows no work of any device: record with torch.profiler.profile(), which without `activities` records "
+    "every kind of device that the machine has"
 )
 REPLAYED: Final = (
-    "a replayed graph shows kernels without their operators: record the same program once without CUDA graphs, or run "
-    "`analyze model.py`"
+    "a replayed graph shows kernels without their operators: record the same program once without replays (no CUDA or "
+    "HIP graphs), or run `analyze model.py`"
 )
 BEGAN_LATE: Final = (
     "its kernels were launched before the recording began: let it begin some steps earlier, with "
@@ -59,6 +60,14 @@ BEGAN_LATE: Final = (
 BETWEEN_DEVICES: Final = (
     "most of its time is in collectives, which wait for other ranks: analyze the folder with the traces of all ranks"
 )
+AMONG_RANKS: Final = (
+    "most of its time is in collectives, in which ranks wait for each other: the table of the ranks says who waited, "
+    "and for whom"
+)
+"""In place of BETWEEN_DEVICES where the other ranks are there."""
+
+_TORCH_KINDS: Final = {Vendor.XPU: "xpu", Vendor.MTIA: "mtia", Vendor.CPU: "cpu"}
+"""What torch calls a maker's devices; AMD's and NVIDIA's are `cuda`, and so is what a trace does not name."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,15 +80,21 @@ class Analyzed:
     summary: RankSummary
 
 
-def analyze_trace(trace: Trace, source: str, *, place: int = 0, hint: int | None = None) -> Analyzed:
-    """The report of one trace. `source` is what the file is called, `place` and `hint` its rank if it names none."""
+def analyze_trace(
+    trace: Trace, source: str, *, place: int = 0, hint: int | None = None, is_among_ranks: bool = False
+) -> Analyzed:
+    """The report of one trace. `source` is what the file is called, `place` and `hint` its rank if it names none.
+
+    `is_among_ranks`: the other ranks of its run are analyzed beside it.
+    """
     steps = find_steps(trace)
     attribution = attribute(with_step_names(trace, steps))
     device = device_of(trace)
     budget = trace_budget(attribution, steps, device)
     summary = summarize_rank(trace, RankName(source, place, hint), _cut(steps, attribution, budget))
     known = recorded(trace, is_host=attribution.is_host, has_peaks=bool(device.peaks))
-    whole = _whole(attribution, budget, known)
+    why = _WhyUnknown(budget, AMONG_RANKS if is_among_ranks else BETWEEN_DEVICES) if budget else None
+    whole = _whole(attribution, budget, known, why)
     facts = Facts(
         step_ns=int(np.median(steps.durations_ns)) if len(steps) else None,
         device=device,
@@ -93,7 +108,7 @@ def analyze_trace(trace: Trace, source: str, *, place: int = 0, hint: int | None
         device=device,
         versions=UNKNOWN_VERSIONS,
         capture=None,
-        graphs=_regions(budget, steps, known, attribution),
+        graphs=_regions(budget, steps, known, attribution, why),
         eager_gaps=(),
         step_ns=Samples(steps.durations_ns) if len(steps) else None,
         step_budget=budget.whole if budget else None,
@@ -174,16 +189,15 @@ def _workload(trace: Trace, source: str, attribution: Attribution, steps: Steps)
         source=source,
         form="trace",
         mode=f"recorded, {marked}{rank}",
-        device="cpu" if attribution.is_host else "cuda",
+        device="cpu" if attribution.is_host else _TORCH_KINDS.get(trace.facts.vendor, "cuda"),
         inputs=(),
         parameters=None,
     )
 
 
-def _whole(attribution: Attribution, budget: TraceBudget | None, known: Recorded) -> Verdict:
-    if budget is None:
-        missing = NOT_RECORDED if attribution.trace.rows(EventKind.LAUNCH).size else NO_DEVICE_ROWS
-        return Verdict(Bound.UNDECIDED, None, (), missing=missing)
+def _whole(attribution: Attribution, budget: TraceBudget | None, known: Recorded, why: _WhyUnknown | None) -> Verdict:
+    if budget is None or why is None:
+        return Verdict(Bound.UNDECIDED, None, (), missing=_no_work(attribution))
     regions = [traced.budget for traced in budget.regions]
     whole = RegionBudget(
         region=key_of("the whole window"),
@@ -196,7 +210,13 @@ def _whole(attribution: Attribution, budget: TraceBudget | None, known: Recorded
         is_recorded=True,
         kernels=some(tuple(point for region in regions for point in region.kernels)),
     )
-    return trace_verdict(whole, known, _why_unknown(budget, range(len(attribution.work))))
+    return trace_verdict(whole, known, why.of(np.arange(len(attribution.work))))
+
+
+def _no_work(attribution: Attribution) -> str:
+    if attribution.trace.facts.unread_device_rows:
+        return NOT_READ
+    return NOT_RECORDED if lacks_device_rows(attribution.trace, attribution.work) else NO_DEVICE_ROWS
 
 
 def _summed_floors(regions: Sequence[RegionBudget]) -> tuple[PartFloor, ...]:
@@ -208,19 +228,19 @@ def _summed_floors(regions: Sequence[RegionBudget]) -> tuple[PartFloor, ...]:
 
 
 def _regions(
-    budget: TraceBudget | None, steps: Steps, known: Recorded, attribution: Attribution
+    budget: TraceBudget | None, steps: Steps, known: Recorded, attribution: Attribution, why: _WhyUnknown | None
 ) -> tuple[GraphReport, ...]:
     """A row for every region that took time, the longest first: those of a trace have no order of their own."""
-    if budget is None:
+    if budget is None or why is None:
         return ()
     traced = [one for one in budget.regions if one.rows.size]
     traced.sort(key=lambda one: (-(one.budget.budget.elapsed_ns if one.budget.budget else 0), str(one.region.key)))
     times = max(len(steps), 1)
-    return tuple(_region(one, budget, times, known, attribution) for one in traced)
+    return tuple(_region(one, times, known, attribution, why) for one in traced)
 
 
 def _region(
-    traced: TracedRegion, budget: TraceBudget, times: int, known: Recorded, attribution: Attribution
+    traced: TracedRegion, times: int, known: Recorded, attribution: Attribution, why: _WhyUnknown
 ) -> GraphReport:
     found = traced.budget
     launches = distinct(attribution.work.launch[traced.rows]).size
@@ -234,7 +254,7 @@ def _region(
         op_count=None,
         kernels_per_step=None if found.kernels_per_step is None else found.kernels_per_step / times,
         ended_by=None,
-        verdict=trace_verdict(found, known, _why_unknown(budget, traced.rows.tolist())),
+        verdict=trace_verdict(found, known, why.of(traced.rows)),
         budget=found.budget,
         busy_ns=found.busy_ns,
         candidates=(),
@@ -248,19 +268,26 @@ def _region(
     )
 
 
-def _why_unknown(budget: TraceBudget, rows: Sequence[int]) -> str | None:
-    """Why most of the time here that no roof can be named for has none; None where that is not known."""
-    own = np.asarray(rows, dtype=np.int64)
-    own = own[budget.part_of[own] == tuple(Part).index(Part.UNKNOWN_KERNELS)]
-    exposed = budget.window.exposed_ns[own]
-    kinds = [traced.region.kind for traced in budget.regions]
-    reasons = (
-        (BETWEEN_DEVICES, budget.window.rank_of[own] == COLLECTIVES),
-        (REPLAYED, np.asarray([kind is RegionKind.REPLAY for kind in kinds])[budget.region_of[own]]),
-        (BEGAN_LATE, np.asarray([kind is RegionKind.UNLINKED for kind in kinds])[budget.region_of[own]]),
-    )
-    whole = int(exposed.sum())
-    return next((why for why, mask in reasons if 2 * int(exposed[mask].sum()) > whole), None)
+@dataclass(frozen=True, slots=True)
+class _WhyUnknown:
+    """Why most of the time of some rows that no roof can be named for has none."""
+
+    budget: TraceBudget
+    of_collectives: str
+
+    def of(self, rows: IntColumn) -> str | None:
+        """None where that is not known."""
+        budget = self.budget
+        own = rows[budget.part_of[rows] == tuple(Part).index(Part.UNKNOWN_KERNELS)]
+        exposed = budget.window.exposed_ns[own]
+        kinds = [traced.region.kind for traced in budget.regions]
+        reasons = (
+            (self.of_collectives, budget.window.rank_of[own] == COLLECTIVES),
+            (REPLAYED, np.asarray([kind is RegionKind.REPLAY for kind in kinds])[budget.region_of[own]]),
+            (BEGAN_LATE, np.asarray([kind is RegionKind.UNLINKED for kind in kinds])[budget.region_of[own]]),
+        )
+        whole = int(exposed.sum())
+        return next((why for why, mask in reasons if 2 * int(exposed[mask].sum()) > whole), None)
 
 
 def _attributed(attribution: Attribution, budget: TraceBudget | None) -> Attributed:

@@ -67,7 +67,9 @@ class Places:
             return _Home.NOBODY
         is_installed = any(part in file for part in _INSTALLED)
         if self._root is not None and not is_installed and Path(file).is_relative_to(self._root):
-            return _Home.ROOT
+            # Python may lie in the checkout too; the checkout may lie in a folder named like Python's.
+            is_standard = _STANDARD in f"/{Path(file).relative_to(self._root)}"
+            return _Home.NOBODY if is_standard else _Home.ROOT
         if is_installed:
             return _Home.NOBODY if "-packages/torch/" in file else _Home.PACKAGE
         return _Home.NOBODY if _STANDARD in file else _Home.OUTSIDE

@@ -26,6 +26,7 @@ from analyzer.core.graphs import (
 )
 from collectors import torch_compat
 from collectors.copied_inputs import copied_bytes
+from collectors.host_made import moved_lines
 from collectors.sources import frames, graph_lines, user_line
 
 _BREAK_PLACE: Final = re.compile(r"in user code at (?P<file>.+?):(?P<line>\d+)\s")
@@ -97,6 +98,7 @@ class GraphLog:
             flops=flops,
             dtype=dtype,
             copied_bytes=copied_bytes(dynamo, key.direction),
+            host_made=() if key.direction is Direction.BACKWARD else moved_lines(dynamo, self.root),
         )
 
     def add_traffic(self, key: GraphKey, traffic_bytes: int) -> None:

@@ -42,6 +42,7 @@ class HostEars:
         self._calls: Counter[tuple[str, SourceLine | None]] = Counter()
         self._batches: Counter[tuple[SourceLine | None, int | None, bool | None]] = Counter()
         self._loading = 0
+        self._updated: set[int] = set()
 
     @property
     def is_loading(self) -> bool:
@@ -69,6 +70,14 @@ class HostEars:
         if self._stepping:
             self._stepping[-1].operators += 1
 
+    def untaken_gradients(self, model: object) -> tuple[str, ...]:
+        """The parameters of `model` that have a gradient now, and that no optimizer which stepped holds."""
+        if not self._updated or not isinstance(model, torch.nn.Module):
+            return ()
+        return tuple(
+            name for name, each in model.named_parameters() if each.grad is not None and id(each) not in self._updated
+        )
+
     @contextlib.contextmanager
     def listening(self) -> Iterator[None]:
         """Hear while the block runs. Hooks and functions are put back."""
@@ -94,6 +103,7 @@ class HostEars:
 
     def _begin_step(self, optimizer: torch.optim.Optimizer, args: Any, kwargs: Any) -> None:
         where = self._places.here()
+        self._updated.update(id(parameter) for group in optimizer.param_groups for parameter in group["params"])
         try:
             facts = optimizer_facts(optimizer, where)
         except Exception:  # a user's own optimizer may keep its groups in any form

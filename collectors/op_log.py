@@ -59,6 +59,7 @@ def record_ops(stepper: Stepper, root: Path | None, most_calls: int = MOST_CALLS
         result = stepper.run()
     stepper.wait()
     del result
+    untaken = ears.untaken_gradients(stepper.workload.model)
     return OpLog(
         calls=recorder.calls(),
         total=recorder.total,
@@ -68,6 +69,7 @@ def record_ops(stepper: Stepper, root: Path | None, most_calls: int = MOST_CALLS
         loaders=ears.loaders,
         denormals=denormals.facts() if denormals is not None else None,
         modes=recorder.modes,
+        untaken_gradients=untaken,
     )
 
 

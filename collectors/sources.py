@@ -7,12 +7,16 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Final
 
-from torch.fx import GraphModule
+from torch.fx import GraphModule, Node
 
 from analyzer.core.graphs import SourceLine
 
 _FRAME: Final = re.compile(r'File "(?P<file>[^"\n]+)", line (?P<line>\d+)(?:, in (?P<function>[^\n]+))?')
-_LIBRARY_PARTS: Final = ("/torch/", "/site-packages/", "/dist-packages/", "/lib/python3")
+_INSTALLED: Final = ("/site-packages/", "/dist-packages/")
+_STANDARD: Final = "/lib/python3"
+_LIBRARY_PARTS: Final = ("/torch/", *_INSTALLED, _STANDARD)
+_OURS: Final = tuple(f"{Path(__file__).resolve().parents[1] / name}/" for name in ("analyzer", "collectors"))
+"""Torch's stacks begin above the compiled function, with our own frames that run the step."""
 
 
 def frames(stack: str) -> tuple[SourceLine, ...]:
@@ -21,10 +25,10 @@ def frames(stack: str) -> tuple[SourceLine, ...]:
 
 
 def user_line(stack: Iterable[SourceLine], root: Path | None) -> SourceLine | None:
-    """The innermost frame under `root`; failing that, the innermost one outside torch and installed packages;
-    failing that, the innermost of all. None for an empty stack.
+    """The innermost frame under `root`, what is installed there aside; failing that, the innermost one outside torch
+    and installed packages; failing that, the innermost of all. None for a stack without a frame but ours.
     """
-    inner_first = tuple(stack)[::-1]
+    inner_first = tuple(frame for frame in stack if not frame.file.startswith(_OURS))[::-1]
     if root is not None:
         under = next((f for f in inner_first if _is_under(f.file, root)), None)
         if under is not None:
@@ -34,15 +38,23 @@ def user_line(stack: Iterable[SourceLine], root: Path | None) -> SourceLine | No
 
 
 def _is_under(file: str, root: Path) -> bool:
-    return not file.startswith("<") and Path(file).is_relative_to(root) and "/site-packages/" not in file
+    if file.startswith("<") or any(part in file for part in _INSTALLED) or not Path(file).is_relative_to(root):
+        return False
+    # Python may lie in the checkout too.
+    return _STANDARD not in f"/{Path(file).relative_to(root)}"
 
 
 def graph_lines(gm: GraphModule, root: Path | None) -> tuple[SourceLine, ...]:
     """The user's lines a graph covers, each once, in order of execution."""
     seen: dict[SourceLine, None] = {}
     for node in gm.graph.nodes:
-        stack = node.meta.get("stack_trace") or node.stack_trace
-        line = user_line(frames(stack), root) if stack else None
+        line = node_line(node, root)
         if line is not None:
             seen.setdefault(line)
     return tuple(seen)
+
+
+def node_line(node: Node, root: Path | None) -> SourceLine | None:
+    """The user's line that a node of a graph comes from; None where torch noted none."""
+    stack = node.meta.get("stack_trace") or node.stack_trace
+    return user_line(frames(stack), root) if stack else None

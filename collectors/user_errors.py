@@ -16,7 +16,8 @@ from analyzer.core.errors import GraphboundError, UserProgramError
 from collectors.model_file import display_path
 
 _OWN_ROOT: Final = Path(__file__).resolve().parents[1]
-_OWN_PACKAGES: Final = tuple(_OWN_ROOT / name for name in ("analyzer", "collectors", "optimizers", "dashboard"))
+_OWN_NAMES: Final = ("analyzer", "collectors", "optimizers", "dashboard")
+_OWN_PACKAGES: Final = tuple(_OWN_ROOT / name for name in _OWN_NAMES)
 _TORCH_ROOT: Final = Path(torch.__file__).resolve().parent
 _INSTALLED: Final = tuple(
     Path(sysconfig.get_paths()[name]).resolve() for name in ("stdlib", "platstdlib", "purelib", "platlib")
@@ -108,6 +109,26 @@ def own_fault(exc: BaseException) -> str | None:
     if any(not _is_under(line.filename, (_TORCH_ROOT, *_INSTALLED)) for line in below):
         return None
     last = lines[ours[-1]]
+    return f"{Path(last.filename).name}:{last.lineno} in {last.name}"
+
+
+def hook_fault(exc: BaseException) -> str | None:
+    """Our line at which `exc` began inside the user's step, where our own code runs too: as the compiler's backend, or
+    around an operator. None where it began in anyone else's.
+
+    What the step calls directly may be C, which leaves no frame, so that some of torch's or the user's has to lie
+    between our first line and the last.
+    """
+    cause = _chain(exc)[0]
+    if isinstance(cause, SystemExit) or is_out_of_memory(exc) or _DEVICE_ERROR in str(exc):
+        return None
+    if type(cause).__module__.partition(".")[0] in _OWN_NAMES:
+        return None  # raised on purpose, to say something of the model
+    lines = list(traceback.extract_tb(cause.__traceback__))
+    is_ours = [_is_under(line.filename, _OWN_PACKAGES) for line in lines]
+    if not lines or not is_ours[-1] or all(is_ours):
+        return None
+    last = lines[-1]
     return f"{Path(last.filename).name}:{last.lineno} in {last.name}"
 
 

@@ -36,7 +36,7 @@ def versions() -> Versions:
 
 def known_backends() -> tuple[str, ...]:
     """Every name that `torch.compile(backend=...)` takes here: torch's, installed packages', the user's file's own."""
-    return tuple(torch.compiler.list_backends(exclude_tags=None))  # type: ignore[arg-type]
+    return tuple(torch.compiler.list_backends(exclude_tags=None))
 
 
 def _triton() -> str | None:

@@ -142,6 +142,8 @@ class GraphReplays:
     cost_ns: int
     region: Region | None = None
     """Where most of the captures lie; None without any."""
+    maker: str = "CUDA"
+    """Whose graphs they are, by the names of the calls: `CUDA` or `HIP`."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+from typing import Final
+
 import numpy as np
 
 from analyzer.core.trace import IntColumn
+
+MOST_FLAGS: Final = 1 << 20
+"""Numbers that are told apart by a flag each; to clear more flags takes as long as sorting 10,000 values."""
 
 
 def distinct(values: IntColumn) -> IntColumn:
@@ -16,6 +21,19 @@ def distinct(values: IntColumn) -> IntColumn:
     ordered = np.sort(values)
     found: IntColumn = ordered[np.concatenate(([True], ordered[1:] != ordered[:-1]))]
     return found
+
+
+def places_among(values: IntColumn, end: int) -> tuple[IntColumn, IntColumn]:
+    """The values that occur of those from 0 up to `end`, in order, and for each value its place among them."""
+    if end > MOST_FLAGS:
+        found, of = np.unique(values, return_inverse=True)
+        return found, of
+    # A tenth of the time of sorting.
+    place = np.zeros(end, dtype=np.int64)
+    place[values] = 1
+    found = np.flatnonzero(place)
+    place[found] = np.arange(found.size)
+    return found, place[values]
 
 
 def commonest(values: IntColumn) -> int:

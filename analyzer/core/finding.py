@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import StrEnum
+from typing import Final
 
 from analyzer.core.graphs import SourceLine
 
@@ -17,9 +18,28 @@ class Confidence(StrEnum):
     """Matched or measured by a pattern with known exceptions: `analyze explain` names them."""
 
 
+EXCERPT_AROUND: Final = 2
+"""Lines before and after a place that are kept: enough to see the statement, and little of a file in a report."""
+
+EXCERPT_WIDTH: Final = 200
+"""Characters of a line that are kept."""
+
+
+@dataclass(frozen=True, slots=True)
+class Excerpt:
+    """The user's source around a place, as it was when it ran: at most EXCERPT_AROUND lines before and after it, each
+    at most EXCERPT_WIDTH characters, the last an ellipsis where it was cut. `first` is the number of the first line.
+    """
+
+    first: int
+    lines: tuple[str, ...]
+
+
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """`rule` is the id of the rule that found it; `ns_per_step` is None where its cost is not known."""
+    """`rule` is the id of the rule that found it; `ns_per_step` is None where its cost is not known. `excerpt` is None
+    where the source was not kept: it could not be read, or had changed since.
+    """
 
     rule: str
     message: str
@@ -28,6 +48,7 @@ class Finding:
     remedy: str
     count: int = 1
     confidence: Confidence = Confidence.LIKELY
+    excerpt: Excerpt | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from analyzer.core.errors import ExitCode
+from analyzer.core.finding import Confidence
 from analyzer.core.graphs import SourceLine
 from analyzer.core.report import Report
 
@@ -55,7 +56,8 @@ class GateCheck:
     pass (the least, of plan coverage); None is unknown or not there. `message` is one sentence with the numbers, to be
     shown as it is. `where` is the line that changed the number, None where none can be named; `places` are all such
     lines, `where` first. `ns_per_step` is what that costs, and `remedy` what to do, None where not known. `reason` is
-    why it was not compared or could not run, None where it did.
+    why it was not compared or could not run, None where it did. `cause` is what the finding at `where` says, None where
+    no finding explains the number; `confidence` is that finding's.
     """
 
     gate: str
@@ -72,6 +74,8 @@ class GateCheck:
     ns_per_step: int | None = None
     remedy: str | None = None
     reason: str | None = None
+    cause: str | None = None
+    confidence: Confidence | None = None
 
     @property
     def is_failure(self) -> bool:

@@ -145,6 +145,8 @@ class Graph:
     copied_bytes: int | None = None
     code_bytes: int | None = None
     """What Inductor wrote for it under torch's defaults, without comments, paths and hashes."""
+    host_made: tuple[SourceLine, ...] = ()
+    """Lines that make a tensor on the host and move it to a device, a CPU too; of a backward none are told."""
 
     @property
     def where(self) -> SourceLine | None:

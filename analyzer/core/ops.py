@@ -156,7 +156,8 @@ class OpLog:
     """One eager step. `is_complete` is False where the log was cut at its limit, or an operator could not be read.
 
     `denormals` is None where none were looked for (on any device but a CPU). `modes` are settings that were on in the
-    step, wherever they were set.
+    step, wherever they were set. `untaken_gradients` are the model's parameters that the step left a gradient in, and
+    that none of the `optimizers` holds; empty without an optimizer.
     """
 
     calls: tuple[OpCall, ...]
@@ -167,6 +168,7 @@ class OpLog:
     loaders: tuple[LoaderUse, ...] = ()
     denormals: DenormalFacts | None = None
     modes: tuple[ModeUse, ...] = ()
+    untaken_gradients: tuple[str, ...] = ()
 
     def named(self, *ops: str) -> tuple[OpCall, ...]:
         """The calls of these operators, in the order of the step."""

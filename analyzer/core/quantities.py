@@ -56,7 +56,7 @@ def duration(ns: float | None, *, spread: float | None = None) -> str:
     if ns is None:
         return UNKNOWN
     if abs(ns) >= _LONG_S * 1e9:
-        return clock(ns)
+        return clock(ns) if ns > 0 else f"-{clock(-ns)}"
     unit = _unit_of(ns, _TIME_UNITS)
     return f"{_number(ns, unit, spread)} {unit.name}"
 
@@ -118,6 +118,17 @@ def count(number: float | None) -> str:
     if number is None:
         return UNKNOWN
     return f"{round(number):,}" if abs(number - round(number)) < 0.05 else f"{number:,.1f}"
+
+
+def decimal(number: float | None) -> str:
+    """A measure without a unit, to three digits: `0.0482`, `2.50`, `1,060`; None is `unknown`."""
+    if number is None:
+        return UNKNOWN
+    if number == 0 or not math.isfinite(number) or abs(number) < 1e-4:
+        return f"{number:.3g}"
+    rounded = _rounded(number, SIGNIFICANT_DIGITS)
+    magnitude = math.floor(math.log10(abs(rounded)))
+    return f"{rounded:,.{max(SIGNIFICANT_DIGITS - 1 - magnitude, 0)}f}"
 
 
 def share(part: float | None) -> str:

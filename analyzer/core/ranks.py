@@ -55,13 +55,41 @@ class CollectiveUse:
 
 
 @dataclass(frozen=True, slots=True)
+class RankSteps:
+    """What a rank's device did between the marks of each step of `RankSummary.steps_ns`, in that order.
+
+    The four columns of a step add up to its time. `compute_ns` and the exposed ones are as in `Temporal`; a device that
+    lags behind its host works there on an earlier step. `collectives` counts those that began in the step. `numbers`
+    are those that torch.profiler gave the steps, None where others marked them. `marked` steps were recorded: more than
+    are kept here, where there are many.
+    """
+
+    numbers: tuple[int, ...] | None
+    marked: int
+    compute_ns: tuple[int, ...]
+    exposed_collective_ns: tuple[int, ...]
+    exposed_copy_ns: tuple[int, ...]
+    idle_ns: tuple[int, ...]
+    collectives: tuple[int, ...]
+
+    def __post_init__(self) -> None:
+        columns = (self.compute_ns, self.exposed_collective_ns, self.exposed_copy_ns, self.idle_ns, self.collectives)
+        if len({len(column) for column in (*columns, *((self.numbers,) if self.numbers is not None else ()))}) != 1:
+            raise ValueError("the columns of a rank's steps must be of one length")
+
+
+@dataclass(frozen=True, slots=True)
 class CollectiveMark:
-    """One collective kernel, to be found again in the other ranks. Times are on the recorder's clock, in ns."""
+    """One collective kernel, to be found again in the other ranks. Times are on the recorder's clock, in ns.
+
+    `step` is the place in `RankSummary.steps_ns` of the step in which it began; None: in none that is kept there.
+    """
 
     what: str
     group: str | None
     start_ns: int
     end_ns: int
+    step: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,6 +119,8 @@ class RankSummary:
     data_ns: int
     has_clock: bool
     notes: tuple[str, ...] = ()
+    steps: RankSteps | None = None
+    """None: no step is marked, no device worked, or it is one of too many ranks (`RanksReport.notes` say so)."""
 
     @property
     def overlap_share(self) -> float | None:
@@ -124,6 +154,8 @@ class RankWait:
     `span_ns` is from the end of its first matched collective to the end of its last: ranks that took part in the same
     ones have the same, whatever each recording holds besides. `late_ns` is how much less than the median of the others
     it waited in it, never below 0: so much later it came. `late_for` is None where that is too little to ask.
+    `steps_ns` is what it waited in each of its steps that are kept, in their order, the first collective included; None
+    where not every collective of the step was matched.
     """
 
     rank: int
@@ -131,6 +163,7 @@ class RankWait:
     waited_ns: int
     late_ns: int
     late_for: LateFor | None
+    steps_ns: tuple[int | None, ...] = ()
 
 
 class ClockSource(StrEnum):

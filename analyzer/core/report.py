@@ -9,6 +9,7 @@ from analyzer.core.budget import Budget
 from analyzer.core.device import Device, Versions
 from analyzer.core.finding import Finding, RuleFailure
 from analyzer.core.graphs import Capture, GapKey, GraphBreak, GraphKey, SourceLine
+from analyzer.core.origin import Origin
 from analyzer.core.plan import EAGER
 from analyzer.core.ranks import RanksReport
 from analyzer.core.samples import Samples
@@ -17,6 +18,11 @@ from analyzer.core.trial import Accuracy, Comparison, TrialOutcome
 from analyzer.core.verdict import Verdict
 
 REPORT_SCHEMA: Final = 1
+
+MOST_SAMPLES: Final = 40
+"""Of a candidate that are kept, on either side: with hundreds of candidates they would outweigh all else of a report
+(0.8 kB of JSON a candidate). The medians are those of all samples.
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,6 +68,10 @@ class CandidateReport:
     """The operators (`mylib::scale`) that its C++ wrapper runs in Python."""
     caveat: str | None = None
     """What whoever uses it must know."""
+    step_samples: Samples | None = None
+    """Of `step_ns`, at most MOST_SAMPLES of them, evenly over the time in which they were taken. None: not kept."""
+    step_baseline_samples: Samples | None = None
+    """The same of `step_baseline_ns`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -201,6 +211,8 @@ class Report:
     """What other programs took of the machine while steps were timed, the worst of all times. None: not known."""
     host_waits: float | None = None
     """How often a step waits for the device, its closing wait and copies to the device apart. None: unknown."""
+    origin: Origin | None = None
+    """When the run began, and of which commit. None: of a recorded trace, or of an older report."""
 
     @property
     def is_left_alone(self) -> bool:

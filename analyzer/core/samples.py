@@ -44,6 +44,11 @@ class Samples:
         median = self.median_ns
         return float((high - low) / 2 / median) if median else 0.0
 
+    def thinned(self, most: int) -> Samples:
+        """At most `most` of them, evenly over the time in which they were taken, the first among them."""
+        count = len(self.ns)
+        return self if count <= most else Samples(tuple(self.ns[index * count // most] for index in range(most)))
+
     def interval(self) -> Interval:
         """The bootstrap interval of the median, in nanoseconds."""
         medians = _resampled_medians(self.array(), seed=0)

@@ -21,6 +21,11 @@ RANGE_PREFIX: Final = "graphbound::"
 PREPARE_RANGE: Final = f"{RANGE_PREFIX}prepare"
 """Around what the recorder does between steps, putting inputs back: ours, and no part of any step."""
 
+ADDED_CATEGORY: Final = "Trace"
+"""The category of rows that an export of ours adds to a recording: verdicts and gaps. It is kineto's own for its bar
+over the whole recording, so that every reader of its files takes them for no event of the program.
+"""
+
 
 class EventKind(IntEnum):
     """What a row is, whatever word the dialect has for it."""
@@ -134,4 +139,10 @@ class Trace:
 
     def rows(self, *kinds: EventKind) -> IntColumn:
         """The indices of the rows of these kinds, in order of start."""
-        return np.flatnonzero(np.isin(self.kind, kinds)).astype(np.int64)
+        is_wanted = np.zeros(len(EventKind), dtype=np.bool_)
+        is_wanted[list(kinds)] = True
+        return np.flatnonzero(is_wanted[self.kind]).astype(np.int64, copy=False)
+
+    def ends(self, rows: IntColumn) -> IntColumn:
+        """`end_ns` of these rows alone."""
+        return self.start_ns[rows] + self.duration_ns[rows]

@@ -7,17 +7,17 @@ from typing import Final
 from analyzer.core.activity import Activity
 from analyzer.core.device import Device
 from analyzer.core.timing import Timing
-from analyzer.core.trace import EventKind
 from analyzer.derive import activity_calls, activity_kernels, activity_waits
 from analyzer.derive.activity_saving import replay
 from analyzer.derive.activity_scene import Scene, scene
-from analyzer.derive.attribution import NOT_RECORDED, Attribution
+from analyzer.derive.attribution import NOT_RECORDED, Attribution, lacks_device_rows
 
 LINKED_SHARE: Final = 0.9
 """Of the device's time. A choice: below it too much work has no launch that could be moved. Our recordings have all of
 it; two public ones that began in the middle of queued work have 0.7."""
 
 NO_STEP: Final = "no step is marked in the trace: record with a ProfilerStep#N range around each step"
+NOT_READ: Final = "the device's rows are in words that are not known here: of its work nothing can be said"
 
 
 def activity(attribution: Attribution, timing: Timing | None = None, device: Device | None = None) -> Activity:
@@ -65,7 +65,6 @@ def _is_linked(attribution: Attribution) -> bool:
 def _missing(found: Scene) -> str | None:
     if not found.steps:
         return NO_STEP
-    trace = found.trace
-    if not len(found.attribution.work) and trace.rows(EventKind.LAUNCH).size:
-        return NOT_RECORDED
-    return None
+    if found.trace.facts.unread_device_rows and not len(found.attribution.work):
+        return NOT_READ
+    return NOT_RECORDED if lacks_device_rows(found.trace, found.attribution.work) else None

@@ -128,6 +128,7 @@ def graph_replays(scene: Scene, replay: Replay) -> GraphReplays | None:
         capture_ns=scene.a_step(scene.host_scale * whole),
         cost_ns=_cost(scene, replay, captured),
         region=max(sorted(set(regions), key=str), key=regions.count) if regions else None,
+        maker="HIP" if trace.name(int((begun if begun.size else launched)[0])).startswith("hip") else "CUDA",
     )
 
 
@@ -141,10 +142,10 @@ def _captures(scene: Scene, begun: IntColumn) -> Stretches:
         start, thread = int(trace.start_ns[row]), int(trace.thread[row])
         later = [r for r in begun[i + 1 :].tolist() if trace.thread[r] == thread]
         limit = int(trace.start_ns[later[0]]) if later else int(trace.end_ns.max())
-        end = int(trace.end_ns[row])
+        end = int(trace.ends(row))
         for rows in (done, ended):
             own = rows[(trace.thread[rows] == thread) & (trace.start_ns[rows] > start) & (trace.start_ns[rows] < limit)]
-            end = max(end, int(trace.end_ns[own[0]])) if own.size else end
+            end = max(end, int(trace.ends(own[0]))) if own.size else end
         ends.append(end)
     return Stretches(begun, trace.start_ns[begun], np.asarray(ends, dtype=np.int64))
 
@@ -164,7 +165,7 @@ def _grouped(scene: Scene, rows: IntColumn, key: Callable[[int], _Key]) -> dict[
 
 
 def _stretches(scene: Scene, rows: IntColumn) -> Stretches:
-    return Stretches(rows, scene.trace.start_ns[rows], scene.trace.end_ns[rows])
+    return Stretches(rows, scene.trace.start_ns[rows], scene.trace.ends(rows))
 
 
 def _matches(scene: Scene, pattern: re.Pattern[str]) -> list[bool]:

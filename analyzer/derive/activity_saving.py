@@ -6,11 +6,11 @@ hides is found this way too: a host that did not wait launches ahead, and meets 
 
 from __future__ import annotations
 
-from bisect import bisect_right
 from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
+from numpy.typing import NDArray
 
 from analyzer.core.trace import DEVICE_KINDS, IntColumn
 from analyzer.derive.activity_scene import Scene, covered_ns
@@ -35,15 +35,15 @@ NO_WORK: Final = Stretches(_NONE, _NONE, _NONE)
 
 
 @dataclass(frozen=True, slots=True)
-class _Block:
-    """Device work without a hole. `dry_ns` is the time before it in which the device had run dry, `launched_ns` when
-    the host launched what began it.
+class _Blocks:
+    """Device work without a hole, one entry a block, in order. `dry_ns` is the time before it in which the device had
+    run dry, `launched_ns` when the host launched what began it.
     """
 
-    start_ns: int
-    end_ns: int
-    launched_ns: int
-    dry_ns: float
+    start_ns: IntColumn
+    end_ns: IntColumn
+    launched_ns: IntColumn
+    dry_ns: NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +62,7 @@ class _Hold:
 class Replay:
     """The recorded steps as what is played again. `holds` are the waits it knows, in the order given."""
 
-    blocks: tuple[_Block, ...]
+    blocks: _Blocks
     holds: tuple[_Hold, ...]
     last: _Hold
     host_scale: float
@@ -77,12 +77,12 @@ class Replay:
         played = 0
         host, before_block, launched_after = self._order(work)
         # 0.2 µs an event; a step of 1,000 kernels with 20 kinds of waits is played some 40 times.
-        for block, seen, launched in zip(self.blocks, before_block, launched_after, strict=True):
+        for dry_ns, seen, launched in zip(self.blocks.dry_ns.tolist(), before_block, launched_after, strict=True):
             while played < seen:
                 ahead = self._after(host[played], dropped, work, ahead, device)
                 history.append(ahead)
                 played += 1
-            earlier = device + block.dry_ns
+            earlier = device + dry_ns
             device = history[launched] if history[launched] < earlier else earlier
         for item in host[played:]:
             ahead = self._after(item, dropped, work, ahead, device)
@@ -105,10 +105,8 @@ class Replay:
         holds = np.asarray([hold.end_ns for hold in self.holds], dtype=np.int64)
         ends = np.concatenate((holds, work.end_ns))
         order = np.argsort(ends, kind="stable")
-        starts = np.asarray([block.start_ns for block in self.blocks], dtype=np.int64)
-        launched = np.asarray([block.launched_ns for block in self.blocks], dtype=np.int64)
-        before = np.searchsorted(ends[order], starts, side="right")
-        known = np.minimum(np.searchsorted(ends[order], launched, side="right"), before)
+        before = np.searchsorted(ends[order], self.blocks.start_ns, side="right")
+        known = np.minimum(np.searchsorted(ends[order], self.blocks.launched_ns, side="right"), before)
         return order.tolist(), before.tolist(), known.tolist()
 
 
@@ -120,33 +118,38 @@ def _held(hold: _Hold, ahead_ns: float, device_ns: float) -> float:
 def replay(scene: Scene, holds: Stretches) -> Replay:
     """The recorded steps with these waits. A trace without device rows gives one in which nothing can be saved."""
     blocks = _blocks(scene)
-    starts = [b.start_ns for b in blocks]
     end_ns = int(scene.ends_ns[-1]) if scene.steps else 0
-    launched = [b.end_ns for b in blocks if b.launched_ns <= end_ns]
-    reach_ns = max([end_ns, *launched])
+    reach_ns = int(blocks.end_ns[blocks.launched_ns <= end_ns].max(initial=end_ns))
     return Replay(
         blocks=blocks,
-        holds=_holds(scene, holds, blocks, starts),
-        last=_hold(blocks, starts, end_ns, reach_ns, scene.host_scale, 0.0),
+        holds=_holds(scene, holds, blocks),
+        last=_hold((end_ns, reach_ns), _done_ns(blocks, end_ns, reach_ns), scene.host_scale, 0.0),
         host_scale=scene.host_scale,
     )
 
 
-def _holds(scene: Scene, holds: Stretches, blocks: tuple[_Block, ...], starts: list[int]) -> tuple[_Hold, ...]:
+def _holds(scene: Scene, holds: Stretches, blocks: _Blocks) -> tuple[_Hold, ...]:
     busy = covered_ns(scene.busy, holds.start_ns, holds.end_ns)
     whole = busy + scene.host_scale * (holds.end_ns - holds.start_ns - busy)
-    columns = (holds.start_ns.tolist(), holds.end_ns.tolist(), whole.tolist())
+    last = np.searchsorted(blocks.start_ns, holds.end_ns - 1, side="right") - 1
+    done = holds.start_ns
+    if blocks.end_ns.size:
+        done = np.where(last >= 0, np.minimum(blocks.end_ns[last], holds.end_ns), holds.start_ns)
+    columns = (holds.start_ns.tolist(), holds.end_ns.tolist(), done.tolist(), whole.tolist())
     return tuple(
-        _hold(blocks, starts, start, end, scene.host_scale, whole_ns)
-        for start, end, whole_ns in zip(*columns, strict=True)
+        _hold((start, end), done_ns, scene.host_scale, whole_ns)
+        for start, end, done_ns, whole_ns in zip(*columns, strict=True)
     )
 
 
-def _hold(
-    blocks: tuple[_Block, ...], starts: list[int], start_ns: int, end_ns: int, scale: float, whole_ns: float
-) -> _Hold:
-    last = bisect_right(starts, end_ns - 1) - 1
-    done_ns = min(blocks[last].end_ns, end_ns) if last >= 0 else start_ns
+def _done_ns(blocks: _Blocks, start_ns: int, end_ns: int) -> int:
+    """When the device was done with what it had begun before `end_ns`; `start_ns` where that is nothing."""
+    last = int(np.searchsorted(blocks.start_ns, end_ns - 1, side="right")) - 1
+    return min(int(blocks.end_ns[last]), end_ns) if last >= 0 else start_ns
+
+
+def _hold(times_ns: tuple[int, int], done_ns: int, scale: float, whole_ns: float) -> _Hold:
+    start_ns, end_ns = times_ns
     return _Hold(
         end_ns=end_ns,
         for_device_ns=max(0, done_ns - start_ns),
@@ -155,20 +158,23 @@ def _hold(
     )
 
 
-def _blocks(scene: Scene) -> tuple[_Block, ...]:
+_NO_BLOCKS: Final = _Blocks(_NONE, _NONE, _NONE, np.empty(0, dtype=np.float64))
+
+
+def _blocks(scene: Scene) -> _Blocks:
     trace = scene.trace
     if not scene.steps:
-        return ()
+        return _NO_BLOCKS
     rows = trace.rows(*DEVICE_KINDS)
-    rows = rows[trace.end_ns[rows] > int(scene.starts_ns[0])]
+    rows = rows[trace.ends(rows) > int(scene.starts_ns[0])]
     if not rows.size:
-        return ()
+        return _NO_BLOCKS
     launch = launches(trace, rows)
     known = launch != NOBODY
     call_start = np.where(known, trace.start_ns[launch], trace.start_ns[rows])
-    call_end = np.where(known, trace.end_ns[launch], trace.start_ns[rows])
+    call_end = np.where(known, trace.ends(launch), trace.start_ns[rows])
     # Over the rows so far: when the device is done with them, and the latest of their launches.
-    reach = np.maximum.accumulate(trace.end_ns[rows])
+    reach = np.maximum.accumulate(trace.ends(rows))
     latest = np.maximum.accumulate(call_start)
     opens = np.flatnonzero(np.concatenate(([True], trace.start_ns[rows][1:] > reach[:-1])))
     # At the start of the first step the device is taken to be idle, which it is where steps end with a wait.
@@ -180,5 +186,5 @@ def _blocks(scene: Scene) -> tuple[_Block, ...]:
     is_new = np.concatenate(([known[0] and call_start[0] >= begin], call_start[opens[1:]] > latest[opens[1:] - 1]))
     is_dry = is_new & (call_end[opens] > before)
     dry = np.where(is_dry, gap, 0) * scene.host_scale
-    columns = (trace.start_ns[rows][opens], reach[np.concatenate((opens[1:] - 1, [rows.size - 1]))], call_start[opens])
-    return tuple(_Block(*each) for each in zip(*(c.tolist() for c in columns), dry.tolist(), strict=True))
+    ends = reach[np.concatenate((opens[1:] - 1, [rows.size - 1]))]
+    return _Blocks(trace.start_ns[rows][opens], ends, call_start[opens], dry)

@@ -90,7 +90,7 @@ def scene(attribution: Attribution, timing: Timing | None) -> Scene:
     recorded = np.asarray(attribution.recorded_steps, dtype=np.int64)
     starts, ends = timeline.step_start_ns[recorded], timeline.step_end_ns[recorded]
     rows = trace.rows(*DEVICE_KINDS)
-    busy = union(trace.start_ns[rows], trace.end_ns[rows])
+    busy = union(trace.start_ns[rows], trace.ends(rows))
     profiled = int((ends - starts).sum())
     # The device's time is not stretched: only what is left of a step without it is.
     fixed = intersect(busy, union(starts, ends)).length_ns if not attribution.is_host else 0

@@ -58,7 +58,7 @@ def holds(scene: Scene) -> Stretches:
     frees = named(trace, (FREEING.fullmatch(name) is not None for name in trace.names), (EventKind.RUNTIME,))
     copies, copied_ns = _holding_copies(trace)
     rows = np.concatenate((syncs, frees, copies))
-    ends = np.concatenate((trace.end_ns[syncs], trace.end_ns[frees], np.minimum(trace.end_ns[copies], copied_ns)))
+    ends = np.concatenate((trace.ends(syncs), trace.ends(frees), np.minimum(trace.ends(copies), copied_ns)))
     launching = distinct(trace.thread[scene.inside(trace.rows(EventKind.LAUNCH))])
     keep = scene.is_recorded(trace.start_ns[rows]) & np.isin(trace.thread[rows], launching)
     rows, ends = rows[keep], ends[keep]
@@ -126,7 +126,7 @@ def copy_groups(scene: Scene, all_holds: Stretches) -> tuple[CopyGroup, ...]:
     found = []
     for (name, path, region, is_held), members in groups.items():
         rows = work.row[members]
-        span = union(trace.start_ns[rows], trace.end_ns[rows])
+        span = union(trace.start_ns[rows], trace.ends(rows))
         found.append(
             CopyGroup(
                 direction=direction_of(name),
@@ -211,7 +211,7 @@ def _holding_copies(trace: Trace) -> tuple[IntColumn, IntColumn]:
     keep = is_pageable[trace.name_id[copies]] | is_holding[trace.name_id[launch]]
     calls, of = np.unique(launch[keep], return_inverse=True)
     done = np.zeros(calls.size, dtype=np.int64)
-    np.maximum.at(done, of, trace.end_ns[copies[keep]])
+    np.maximum.at(done, of, trace.ends(copies[keep]))
     held = done > trace.start_ns[calls]
     return calls[held].astype(np.int64), done[held]
 
@@ -266,7 +266,7 @@ def _inside(moments_ns: IntColumn, stretches: Stretches) -> IntColumn:
 
 def _kernel_time(trace: Trace) -> Intervals:
     kernels = trace.rows(EventKind.KERNEL)
-    return union(trace.start_ns[kernels], trace.end_ns[kernels])
+    return union(trace.start_ns[kernels], trace.ends(kernels))
 
 
 def _bytes(scene: Scene, rows: IntColumn) -> int | None:

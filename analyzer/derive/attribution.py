@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Final
 
 import numpy as np
 
 from analyzer.core.distinct import distinct
 from analyzer.core.graphs import GapKey, Region
-from analyzer.core.intervals import Intervals, intersect, subtract, union
+from analyzer.core.intervals import Intervals, subtract, union
 from analyzer.core.report import Attributed
 from analyzer.core.trace import DEVICE_KINDS, BoolColumn, EventKind, IntColumn, Trace
+from analyzer.derive.host_rows import HostView
 from analyzer.derive.host_time import DeviceRows, HostTime, HostTimes, host_times
 from analyzer.derive.host_work import own_time
 from analyzer.derive.links import launches
@@ -21,7 +23,10 @@ from analyzer.derive.timeline import NOWHERE, Timeline, cut
 
 _CALLS: Final = (EventKind.LAUNCH, EventKind.RUNTIME, EventKind.SYNC)
 
-NOT_RECORDED: Final = "calls that launch device work were recorded, but no device rows: the profiler ran without CUPTI"
+NOT_RECORDED: Final = (
+    "calls that launch device work were recorded, but no device rows: the profiler ran without the tracer of the "
+    "device's maker (CUPTI, roctracer and the like)"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,6 +96,8 @@ class Attribution:
     closing_ns: tuple[int, ...]
     tells_host: bool
     notes: tuple[str, ...] = ()
+    host_view: HostView | None = None
+    """What was made of the host's rows, for who asks them again; None in one that was not made of a trace."""
 
     def region(self, key: Region) -> RegionWork | None:
         return next((r for r in self.regions if r.region == key), None)
@@ -123,7 +130,13 @@ def attribute(trace: Trace) -> Attribution:
         closing_ns=host.closing_ns,
         tells_host=host.is_told,
         notes=(*_notes(trace, timeline, work, recorded), *_own_note(ours)),
+        host_view=host.view,
     )
+
+
+def lacks_device_rows(trace: Trace, work: Work) -> bool:
+    """Whether work was launched of which no row tells. Rows of a device whose words are not known are rows."""
+    return not len(work) and not trace.facts.unread_device_rows and trace.rows(EventKind.LAUNCH).size > 0
 
 
 def _own_note(rows: int) -> tuple[str, ...]:
@@ -146,7 +159,7 @@ def _device_work(trace: Trace, timeline: Timeline, ops: IntColumn) -> tuple[_Str
     op = np.full(rows.size, NOBODY, dtype=np.int64)
     op[linked] = innermost_at(trace, ops, trace.start_ns[launch[linked]], trace.thread[launch[linked]])
     work = _placed(trace, timeline, rows, trace.duration_ns[rows], launch, op)
-    return _Stretches(trace.start_ns[rows], trace.end_ns[rows], np.arange(rows.size, dtype=np.int64)), work
+    return _Stretches(trace.start_ns[rows], trace.ends(rows), np.arange(rows.size, dtype=np.int64)), work
 
 
 def _host_work(trace: Trace, timeline: Timeline) -> tuple[_Stretches, Work]:
@@ -197,7 +210,7 @@ def _host(trace: Trace, timeline: Timeline, work: Work, stretches: _Stretches, r
     ahead = np.isin(trace.kind[work.row], DEVICE_KINDS)
     device = DeviceRows(
         start_ns=trace.start_ns[work.row[ahead]],
-        end_ns=trace.end_ns[work.row[ahead]],
+        end_ns=trace.ends(work.row[ahead]),
         launch=work.launch[ahead],
         has_launch=work.has_launch[ahead],
         region=work.region[ahead],
@@ -216,48 +229,68 @@ def _regions(
     host: HostTimes,
 ) -> tuple[RegionWork, ...]:
     is_kernel = ~np.isin(trace.kind[work.row], (EventKind.COPY, EventKind.MEMSET))
-    syncs = trace.rows(EventKind.SYNC)
     everything = union(stretches.start_ns, stretches.end_ns)
+    syncs = trace.rows(EventKind.SYNC)
     sync_region = timeline.region_at(trace.start_ns[syncs], trace.thread[syncs])
-    sync_step = timeline.step_at(trace.start_ns[syncs])
+    sync_step = np.where(sync_region == NOWHERE, NOWHERE, timeline.step_at(trace.start_ns[syncs]))
+    work_step = np.where(work.has_region, work.step, NOWHERE)
+    rows = _by_place(work.region, work_step, recorded, len(timeline.regions))
+    pieces = _by_place(work.region[stretches.of], work_step[stretches.of], recorded, len(timeline.regions))
+    waits = _by_place(sync_region, sync_step, recorded, len(timeline.regions))
     elapsed = np.zeros((len(timeline.regions), max(timeline.steps, 1)), dtype=np.int64)
     for span in timeline.spans:
         elapsed[span.region, span.step] += span.end_ns - span.start_ns
     found = []
     for number, region in enumerate(timeline.regions):
-        own = work.has_region & (work.region == number)
-        steps = [own & (work.step == s) for s in recorded]
-        all_busy = [_busy(stretches, mask) for mask in steps]
-        kernel_busy = [_busy(stretches, mask & is_kernel) for mask in steps]
-        waits = [syncs[(sync_region == number) & (sync_step == s)] for s in recorded]
-        devices = distinct(trace.device[work.row[own]]).tolist()
-        on_one = [[_busy(stretches, m & (trace.device[work.row] == d)).length_ns for d in devices] for m in steps]
+        own, kernels = rows[number], [is_kernel[places] for places in rows[number]]
+        busy = [_busy(stretches, places) for places in pieces[number]]
+        kernel_busy = [_busy(stretches, places[is_kernel[stretches.of[places]]]) for places in pieces[number]]
+        devices = distinct(trace.device[work.row[np.concatenate(own)]]) if own else np.empty(0, dtype=np.int64)
         found.append(
             RegionWork(
                 region=region,
                 calls=int(timeline.calls[number]),
-                kernels=tuple(int((mask & is_kernel).sum()) for mask in steps),
-                copies=tuple(int((mask & ~is_kernel).sum()) for mask in steps),
-                busy_ns=tuple(b.length_ns for b in all_busy),
-                copy_only_ns=tuple(subtract(b, k).length_ns for b, k in zip(all_busy, kernel_busy, strict=True)),
-                idle_sync_ns=tuple(_idle(trace, wait, everything) for wait in waits),
+                kernels=tuple(int(mask.sum()) for mask in kernels),
+                copies=tuple(int((~mask).sum()) for mask in kernels),
+                busy_ns=tuple(b.length_ns for b in busy),
+                copy_only_ns=tuple(subtract(b, k).length_ns for b, k in zip(busy, kernel_busy, strict=True)),
+                idle_sync_ns=tuple(_idle(trace, syncs[places], everything) for places in waits[number]),
                 elapsed_ns=tuple(int(elapsed[number, s]) for s in recorded),
                 host=host.regions[number],
-                devices=len(devices),
-                busiest_ns=tuple(max(busy, default=0) for busy in on_one),
+                devices=int(devices.size),
+                busiest_ns=tuple(_busiest_ns(trace, work, stretches, places, devices) for places in pieces[number]),
             )
         )
     return tuple(found)
 
 
-def _busy(stretches: _Stretches, mask: BoolColumn) -> Intervals:
-    own = mask[stretches.of]
-    return union(stretches.start_ns[own], stretches.end_ns[own])
+def _by_place(region: IntColumn, step: IntColumn, recorded: tuple[int, ...], regions: int) -> list[list[IntColumn]]:
+    """By region and recorded step the places of these rows, in order: sorted once, however many regions there are.
+
+    Rows without a step (NOWHERE) are left out.
+    """
+    known = np.asarray(recorded, dtype=np.int64)
+    inside = np.flatnonzero(np.isin(step, known))
+    place = region[inside] * known.size + np.searchsorted(known, step[inside])
+    order = np.argsort(place, kind="stable")
+    begins = np.searchsorted(place[order], np.arange(regions * known.size + 1))
+    pieces = [inside[order[a:b]] for a, b in pairwise(begins.tolist())]
+    return [pieces[known.size * number : known.size * (number + 1)] for number in range(regions)]
+
+
+def _busy(stretches: _Stretches, places: IntColumn) -> Intervals:
+    return union(stretches.start_ns[places], stretches.end_ns[places])
+
+
+def _busiest_ns(trace: Trace, work: Work, stretches: _Stretches, places: IntColumn, devices: IntColumn) -> int:
+    """The busy time of the device that worked longest; 0 without any."""
+    device = trace.device[work.row[stretches.of[places]]]
+    return max((_busy(stretches, places[device == one]).length_ns for one in devices.tolist()), default=0)
 
 
 def _idle(trace: Trace, waits: IntColumn, busy: Intervals) -> int:
-    waiting = union(trace.start_ns[waits], trace.end_ns[waits])
-    return waiting.length_ns - intersect(waiting, busy).length_ns
+    waiting = union(trace.start_ns[waits], trace.ends(waits))
+    return waiting.length_ns - int((busy.before(waiting.end_ns) - busy.before(waiting.start_ns)).sum())
 
 
 def _attributed(timeline: Timeline, work: Work) -> Attributed:
@@ -279,7 +312,7 @@ def _notes(trace: Trace, timeline: Timeline, work: Work, recorded: tuple[int, ..
     notes = []
     if not timeline.steps and len(trace):
         notes.append("no step is marked (ProfilerStep#N), so that no device row belongs to one")
-    if not len(work) and trace.rows(EventKind.LAUNCH).size:
+    if lacks_device_rows(trace, work):
         notes.append(NOT_RECORDED)
     if len(recorded) < timeline.steps:
         notes.append(

@@ -64,7 +64,8 @@ def honesty(trace: Trace) -> Honesty:
 
 def _launches_alone(trace: Trace) -> int | None:
     count = int(trace.rows(EventKind.LAUNCH).size)
-    return count if count else None
+    # Rows in words that are not known were recorded all the same.
+    return count if count and not trace.facts.unread_device_rows else None
 
 
 def _replays(trace: Trace, device: IntColumn) -> Replays | None:
@@ -113,7 +114,7 @@ def _without_device_rows(trace: Trace, steps: IntColumn, device: IntColumn) -> i
     linked = launch != NOBODY
     launched = np.sort(trace.start_ns[launch[linked]])
     ran = np.sort(trace.start_ns[device[~linked]])
-    start, end = trace.start_ns[steps], trace.end_ns[steps]
+    start, end = trace.start_ns[steps], trace.ends(steps)
     counts = sum(np.searchsorted(times, end) - np.searchsorted(times, start) for times in (launched, ran))
     return int((np.asarray(counts) == 0).sum())
 
@@ -127,8 +128,8 @@ def _host(trace: Trace) -> HostInflation | None:
     is_profilers = np.asarray([name in PROFILER_ROWS for name in trace.names], dtype=np.bool_)
     others = trace.rows(EventKind.OTHER)
     overhead = others[is_profilers[trace.name_id[others]]]
-    covered = union(trace.start_ns[overhead], trace.end_ns[overhead]).length_ns
-    span = int(trace.end_ns[own].max() - trace.start_ns[own].min())
+    covered = union(trace.start_ns[overhead], trace.ends(overhead)).length_ns
+    span = int(trace.ends(own).max() - trace.start_ns[own].min())
     row_ns = _row_cost(trace, own)
     cost = covered + row_ns * int(own.size) if row_ns is not None else None
     return HostInflation(
@@ -179,7 +180,7 @@ def _overruns(trace: Trace, device: IntColumn) -> int:
     """Programmatic dependent launch overlaps a kernel with the next one, never with the one after."""
     rows = device[trace.has_stream[device]]
     rows = rows[np.lexsort((rows, trace.stream[rows], trace.device[rows]))]
-    start, end = trace.start_ns[rows], trace.end_ns[rows]
+    start, end = trace.start_ns[rows], trace.ends(rows)
     same = (trace.stream[rows][2:] == trace.stream[rows][:-2]) & (trace.device[rows][2:] == trace.device[rows][:-2])
     return int((same & (end[:-2] > start[2:])).sum())
 

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import re
+from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
 
 from analyzer.core.budget import HostKind
+from analyzer.core.distinct import places_among
 from analyzer.core.intervals import Intervals, union
 from analyzer.core.trace import RANGE_PREFIX, EventKind, IntColumn, Trace
 from analyzer.derive.host_work import INDUCTOR_KERNEL
+from analyzer.derive.nesting import Innermost
 
 KINDS: Final = tuple(HostKind)
 """A code is an index into these."""
@@ -61,17 +64,25 @@ def code_of(name: str, kind: EventKind) -> int:
 
 def host_codes(trace: Trace) -> IntColumn:
     """The code of every row of the trace; UNSEEN for those of the device."""
-    pairs = trace.kind * (len(trace.names) + 1) + trace.name_id
-    found, where = np.unique(pairs, return_inverse=True)
-    codes = [
-        code_of(trace.names[pair % (len(trace.names) + 1)], EventKind(pair // (len(trace.names) + 1)))
-        for pair in found.tolist()
-    ]
+    width = len(trace.names) + 1
+    found, where = places_among(trace.kind * width + trace.name_id, len(EventKind) * width)
+    codes = [code_of(trace.names[pair % width], EventKind(pair // width)) for pair in found.tolist()]
     return np.asarray(codes, dtype=np.int64)[where] if codes else np.empty(0, dtype=np.int64)
+
+
+@dataclass(frozen=True, slots=True)
+class HostView:
+    """`codes` of all rows of a trace; `rows` are those that say what the host does on the threads that feed the device,
+    and `inner` which of them is the innermost at each moment, None where nobody asked.
+    """
+
+    codes: IntColumn
+    rows: IntColumn
+    inner: Innermost | None
 
 
 def own_cost(trace: Trace) -> Intervals:
     """When the profiler's rows of itself ran."""
     ids = [number for number, name in enumerate(trace.names) if _OWN_COST.fullmatch(name)]
     rows = np.flatnonzero((trace.kind == EventKind.OTHER) & np.isin(trace.name_id, ids))
-    return union(trace.start_ns[rows], trace.end_ns[rows])
+    return union(trace.start_ns[rows], trace.ends(rows))

@@ -16,7 +16,16 @@ from analyzer.core.distinct import distinct
 from analyzer.core.graphs import GraphKey
 from analyzer.core.intervals import EMPTY, Intervals, intersect, subtract, union
 from analyzer.core.trace import BoolColumn, EventKind, IntColumn, Trace
-from analyzer.derive.host_rows import GUARDS_ROW, KINDS, LONGEST_BYTECODE_NS, UNSEEN, WAITS, host_codes, own_cost
+from analyzer.derive.host_rows import (
+    GUARDS_ROW,
+    KINDS,
+    LONGEST_BYTECODE_NS,
+    UNSEEN,
+    WAITS,
+    HostView,
+    host_codes,
+    own_cost,
+)
 from analyzer.derive.nesting import NOBODY, innermost
 from analyzer.derive.timeline import NOWHERE, Timeline
 
@@ -58,6 +67,7 @@ class HostTimes:
     regions: tuple[HostTime, ...]
     closing_ns: tuple[int, ...]
     is_told: bool
+    view: HostView
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,7 +95,8 @@ def host_times(
     idle = subtract(subtract(subtract(steps, busy), queued_idle), own_cost(trace))
     waits = rows[codes[rows] == WAITS]
     waits = waits[~np.isin(trace.start_ns[waits], closing)]
-    spent = _spent(trace, timeline, rows, codes, (idle, _refill(trace, timeline, waits, busy)))
+    view = HostView(codes, rows, innermost(trace, rows) if timeline.steps else None)
+    spent = _spent(timeline, view, (idle, _refill(trace, timeline, waits, busy)))
     tails = union(closing, timeline.step_end_ns)
     launches, replays = _launch_calls(trace, timeline)
     regions = tuple(
@@ -100,7 +111,8 @@ def host_times(
         for number in range(len(timeline.regions))
     )
     at_end = subtract(subtract(_waits(trace, rows, codes), busy), queued_idle)
-    return HostTimes(regions, _in_steps(intersect(at_end, tails), timeline, recorded), _is_told(timeline, trace, rows))
+    closing_ns = _in_steps(intersect(at_end, tails), timeline, recorded)
+    return HostTimes(regions, closing_ns, _is_told(timeline, trace, rows), view)
 
 
 def _host_rows(trace: Trace, timeline: Timeline, codes: IntColumn) -> IntColumn:
@@ -141,7 +153,7 @@ def _queued(trace: Trace, timeline: Timeline, device: DeviceRows) -> tuple[IntCo
     free = np.concatenate((start[:1], np.maximum.accumulate(device.end_ns[order])[:-1]))
     is_later = np.ones(order.size, dtype=np.bool_)
     is_later[np.unique(launch, return_index=True)[1]] = False
-    in_time = device.has_launch[order] & (is_later | (trace.end_ns[launch] <= free))
+    in_time = device.has_launch[order] & (is_later | (trace.ends(launch) <= free))
     own = np.flatnonzero(in_time & device.has_region[order] & (start > free))
     np.add.at(spent, (device.region[order][own], device.step[order][own]), start[own] - free[own])
     return spent, union(free[own], start[own])
@@ -149,20 +161,18 @@ def _queued(trace: Trace, timeline: Timeline, device: DeviceRows) -> tuple[IntCo
 
 def _waits(trace: Trace, rows: IntColumn, codes: IntColumn) -> Intervals:
     waits = rows[codes[rows] == WAITS]
-    return union(trace.start_ns[waits], trace.end_ns[waits])
+    return union(trace.start_ns[waits], trace.ends(waits))
 
 
 def _refill(trace: Trace, timeline: Timeline, waits: IntColumn, busy: Intervals) -> Intervals:
     """For each wait inside a step, as much time after it, in that step, as the device worked during it."""
     step = timeline.step_at(trace.start_ns[waits])
-    start, end = trace.start_ns[waits[step != NOWHERE]], trace.end_ns[waits[step != NOWHERE]]
+    start, end = trace.start_ns[waits[step != NOWHERE]], trace.ends(waits[step != NOWHERE])
     reach = end + busy.before(end) - busy.before(start)
     return union(end, np.minimum(reach, timeline.step_end_ns[step[step != NOWHERE]]))
 
 
-def _spent(
-    trace: Trace, timeline: Timeline, rows: IntColumn, codes: IntColumn, when: tuple[Intervals, Intervals]
-) -> IntColumn:
+def _spent(timeline: Timeline, view: HostView, when: tuple[Intervals, Intervals]) -> IntColumn:
     """Idle nanoseconds by region, step and code: time is cut at every edge, and each piece has one innermost row.
 
     Threads are taken together: where several have a row open, the one opened last is what feeds the device.
@@ -170,9 +180,9 @@ def _spent(
     idle, refill = when
     spent = np.zeros((len(timeline.regions), max(timeline.steps, 1), _CODES), dtype=np.int64)
     spans = [span for span in timeline.spans if span.end_ns > span.start_ns]
-    if not spans:
+    inner, codes = view.inner, view.codes
+    if not spans or inner is None:
         return spent
-    inner = innermost(trace, rows)
     span_start = np.asarray([span.start_ns for span in spans], dtype=np.int64)
     edges = (idle.start_ns, idle.end_ns, refill.start_ns, refill.end_ns, span_start, inner.start_ns)
     points = distinct(np.concatenate(edges))

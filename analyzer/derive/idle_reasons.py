@@ -14,7 +14,7 @@ from analyzer.core.budget import HostKind
 from analyzer.core.distinct import distinct
 from analyzer.core.intervals import Intervals, union
 from analyzer.core.trace import BoolColumn, IntColumn, Trace
-from analyzer.derive.attribution import Work
+from analyzer.derive.attribution import Attribution, Work
 from analyzer.derive.host_rows import KINDS, LONGEST_BYTECODE_NS, UNSEEN, WAITS, host_codes, own_cost
 from analyzer.derive.nesting import NOBODY, innermost
 from analyzer.derive.steps import Steps
@@ -53,8 +53,9 @@ class IdleReasons:
     ns: IntColumn
 
 
-def idle_reasons(trace: Trace, work: Work, found: Window, steps: Steps) -> IdleReasons:
+def idle_reasons(attribution: Attribution, found: Window, steps: Steps) -> IdleReasons:
     """The reasons of every idle stretch of the window."""
+    trace, work = attribution.trace, attribution.work
     ns = np.zeros((found.idle_before.size, CODES), dtype=np.int64)
     length = found.idle_end_ns - found.idle_start_ns
     queued = _is_queued(trace, work, found)
@@ -65,7 +66,7 @@ def idle_reasons(trace: Trace, work: Work, found: Window, steps: Steps) -> IdleR
     untold = ~queued & ~known
     ns[untold, UNTOLD] = length[untold]
     late = np.flatnonzero(~queued & known)
-    _spend(trace, work, found, steps, late, ns)
+    _spend(attribution, found, steps, late, ns)
     return IdleReasons(ns)
 
 
@@ -76,23 +77,26 @@ def _is_queued(trace: Trace, work: Work, found: Window) -> BoolColumn:
     # Rows of one launch come in order of start: the first of each is the one that its call was late for.
     order = np.lexsort((trace.start_ns[work.row], work.launch))
     first[order[np.unique(work.launch[order], return_index=True)[1]]] = True
-    in_time = work.has_launch[before] & (~first[before] | (trace.end_ns[launch] <= found.idle_start_ns))
+    in_time = work.has_launch[before] & (~first[before] | (trace.ends(launch) <= found.idle_start_ns))
     is_queued: BoolColumn = in_time | launched_before(trace, work)[before]
     return is_queued
 
 
-def _spend(trace: Trace, work: Work, found: Window, steps: Steps, late: IntColumn, ns: IntColumn) -> None:
+def _spend(attribution: Attribution, found: Window, steps: Steps, late: IntColumn, ns: IntColumn) -> None:
     """Fills in the late stretches: cut at every edge of the host's rows, each piece goes to the innermost."""
     if not late.size:
         return
-    codes = host_codes(trace)
+    trace, work, view = attribution.trace, attribution.work, attribution.host_view
+    codes = host_codes(trace) if view is None else view.codes
     threads = distinct(trace.thread[work.launch[work.has_launch]])
     rows = np.flatnonzero((codes != UNSEEN) & np.isin(trace.thread, threads)).astype(np.int64)
     if not rows.size:
         ns[late, UNTOLD] = found.idle_end_ns[late] - found.idle_start_ns[late]
         return
-    inner = innermost(trace, rows)
-    busy = union(trace.start_ns[work.row], trace.end_ns[work.row])
+    # Of the same rows it has been made already: a third of a second of a million.
+    is_made = view is not None and np.array_equal(view.rows, rows)
+    inner = (view.inner if view is not None and is_made else None) or innermost(trace, rows)
+    busy = union(trace.start_ns[work.row], trace.ends(work.row))
     refill = _refill(trace, rows[codes[rows] == WAITS], busy)
     profiler = own_cost(trace)
     starts, ends = found.idle_start_ns[late], found.idle_end_ns[late]
@@ -123,5 +127,5 @@ def _is_outside(points_ns: IntColumn, steps: Steps) -> BoolColumn:
 
 
 def _refill(trace: Trace, waits: IntColumn, busy: Intervals) -> Intervals:
-    start, end = trace.start_ns[waits], trace.end_ns[waits]
+    start, end = trace.start_ns[waits], trace.ends(waits)
     return union(end, end + busy.before(end) - busy.before(start))

@@ -52,4 +52,6 @@ def _kept(trace: Trace, mask: BoolColumn) -> Trace:
         has_correlation=trace.has_correlation[mask],
         detail_id=trace.detail_id[mask],
         has_detail=trace.has_detail[mask],
+        external_id=None if trace.external_id is None else trace.external_id[mask],
+        has_external_id=None if trace.has_external_id is None else trace.has_external_id[mask],
     )

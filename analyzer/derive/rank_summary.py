@@ -6,24 +6,29 @@ import re
 from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Final
 
 import numpy as np
 
-from analyzer.core.intervals import Intervals, intersect, union
-from analyzer.core.ranks import CollectiveMark, CollectiveUse, IdleBreakdown, RankSummary, Temporal
-from analyzer.core.trace import BoolColumn, EventKind, Trace
+from analyzer.core.intervals import EMPTY, Intervals, intersect, union
+from analyzer.core.ranks import CollectiveMark, CollectiveUse, IdleBreakdown, RankSteps, RankSummary, Temporal
+from analyzer.core.trace import BoolColumn, EventKind, IntColumn, Trace
 from analyzer.derive.attribution import Attribution, attribute
 from analyzer.derive.collectives import CollectiveCall, collectives
 from analyzer.derive.host_rows import KINDS, WAITS
 from analyzer.derive.idle_reasons import PROFILER, QUEUED, REFILL, UNTOLD, IdleReasons, idle_reasons
 from analyzer.derive.steps import Steps, find_steps, with_step_names
+from analyzer.derive.timeline import NOWHERE, step_at
 from analyzer.derive.window import COLLECTIVES, COPIES, KERNELS, Window, window
 
 MOST_MARKS: Final = 64
-"""Collectives kept to match the ranks by: with their times some 100 bytes each, so that a summary stays below 8 kB."""
+"""Collectives kept to match the ranks by: with their times some 100 bytes each, so that they stay below 8 kB."""
 
 MOST_STEPS: Final = 64
+"""Steps kept of a rank, the first ones: with five figures each below 4 kB."""
+
+_NUMBERED: Final = re.compile(r"ProfilerStep[#*](\d{1,15})")
 
 _LOADER: Final = re.compile(r"enumerate\(DataLoader\)#.*|.*DataLoaderIter\.__next__.*")
 
@@ -54,7 +59,7 @@ def cut_of(trace: Trace) -> Cut:
     steps = find_steps(trace)
     found = attribute(with_step_names(trace, steps))
     own = None if found.is_host else window(found.trace, found.work)
-    return Cut(steps, found, own, None if own is None else idle_reasons(found.trace, found.work, own, steps))
+    return Cut(steps, found, own, None if own is None else idle_reasons(found, own, steps))
 
 
 def summarize_rank(trace: Trace, name: RankName, done: Cut | None = None) -> RankSummary:
@@ -76,12 +81,13 @@ def summarize_rank(trace: Trace, name: RankName, done: Cut | None = None) -> Ran
         kernels=int(trace.rows(EventKind.KERNEL).size),
         unlinked_kernels=int((~found.work.has_launch).sum()),
         steps_ns=steps.durations_ns[:MOST_STEPS],
+        steps=_steps(trace, steps, found, cut, calls),
         temporal=_temporal(cut),
         idle=_idle(done.idle),
         collective_ns=hidden.length_ns,
         overlapped_ns=intersect(hidden, _union(found, cut.rank_of == KERNELS)).length_ns if cut else 0,
         collectives=_uses(found, cut, calls),
-        marks=_marks(trace, calls),
+        marks=_marks(trace, steps, calls),
         data_ns=_loading(trace),
         has_clock=trace.base_ns >= EPOCH_NS,
         notes=found.notes,
@@ -90,7 +96,7 @@ def summarize_rank(trace: Trace, name: RankName, done: Cut | None = None) -> Ran
 
 def _union(found: Attribution, mask: BoolColumn) -> Intervals:
     rows = found.work.row[np.flatnonzero(mask)]
-    return union(found.trace.start_ns[rows], found.trace.end_ns[rows])
+    return union(found.trace.start_ns[rows], found.trace.ends(rows))
 
 
 def _temporal(cut: Window | None) -> Temporal | None:
@@ -132,19 +138,61 @@ def _uses(found: Attribution, cut: Window | None, calls: Sequence[CollectiveCall
     )
 
 
-def _marks(trace: Trace, calls: Sequence[CollectiveCall]) -> tuple[CollectiveMark, ...]:
+def _steps(
+    trace: Trace, steps: Steps, found: Attribution, cut: Window | None, calls: Sequence[CollectiveCall]
+) -> RankSteps | None:
+    if cut is None or not len(steps):
+        return None
+    start, end = steps.start_ns[:MOST_STEPS], steps.end_ns[:MOST_STEPS]
+    busy: list[IntColumn] = []
+    taken = EMPTY
+    for level in (KERNELS, COLLECTIVES, COPIES):
+        own = _union(found, cut.rank_of == level)
+        covered = union(np.concatenate((taken.start_ns, own.start_ns)), np.concatenate((taken.end_ns, own.end_ns)))
+        busy.append((covered.before(end) - covered.before(start)) - (taken.before(end) - taken.before(start)))
+        taken = covered
+    idle = end - start - sum(busy, np.zeros_like(start))
+    began = _step_of(trace, steps, calls)
+    return RankSteps(
+        numbers=_numbers([trace.name(row) for row in steps.rows[:MOST_STEPS].tolist()]),
+        marked=len(steps),
+        compute_ns=tuple(busy[0].tolist()),
+        exposed_collective_ns=tuple(busy[1].tolist()),
+        exposed_copy_ns=tuple(busy[2].tolist()),
+        idle_ns=tuple(idle.tolist()),
+        collectives=tuple(np.bincount(began[began != NOWHERE], minlength=start.size).tolist()),
+    )
+
+
+def _step_of(trace: Trace, steps: Steps, calls: Sequence[CollectiveCall]) -> IntColumn:
+    """Of each collective the kept step in which it began on the device, NOWHERE outside of them."""
+    rows = np.asarray([call.row for call in calls], dtype=np.int64)
+    return step_at(steps.start_ns[:MOST_STEPS], steps.end_ns[:MOST_STEPS], trace.start_ns[rows])
+
+
+def _numbers(names: Sequence[str]) -> tuple[int, ...] | None:
+    """Those that torch.profiler gave its steps, where they rise as steps do; None where others marked them."""
+    found = [match for name in names if (match := _NUMBERED.fullmatch(name)) is not None]
+    numbers = tuple(int(match.group(1)) for match in found)
+    is_rising = all(one < other for one, other in pairwise(numbers))
+    return numbers if len(numbers) == len(names) and is_rising else None
+
+
+def _marks(trace: Trace, steps: Steps, calls: Sequence[CollectiveCall]) -> tuple[CollectiveMark, ...]:
+    kept = calls[-MOST_MARKS:]
     return tuple(
         CollectiveMark(
             call.what,
             call.group,
             trace.base_ns + int(trace.start_ns[call.row]),
             trace.base_ns + int(trace.start_ns[call.row] + trace.duration_ns[call.row]),
+            None if step == NOWHERE else step,
         )
-        for call in calls[-MOST_MARKS:]
+        for call, step in zip(kept, _step_of(trace, steps, kept).tolist(), strict=True)
     )
 
 
 def _loading(trace: Trace) -> int:
     ids = [i for i, name in enumerate(trace.names) if _LOADER.fullmatch(name)]
     rows = np.flatnonzero(np.isin(trace.name_id, ids) & np.isin(trace.kind, (EventKind.RANGE, EventKind.CPU_OP)))
-    return union(trace.start_ns[rows], trace.end_ns[rows]).length_ns
+    return union(trace.start_ns[rows], trace.ends(rows)).length_ns

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Final
 
 import numpy as np
@@ -24,6 +25,9 @@ LATE_SHARE: Final = 0.05
 """Of the time compared: a rank that came later than this to its collectives is asked for its reason (as
 rank_straggler.STRAGGLING_SHARE)."""
 
+MOST_STEPPED: Final = 512
+"""Ranks whose steps are kept one by one, some 4 kB each: what a heat map can show as a row of a pixel or two."""
+
 CLOCKS_APART_NS: Final = 1_000_000
 """Machines of one cluster keep their clocks within a millisecond (NTP): more is worth saying."""
 
@@ -32,17 +36,19 @@ def compare_ranks(summaries: Sequence[RankSummary], lost: Sequence[LostRank] = (
     """What the ranks say together. With one rank, or without collectives, nothing is claimed of waits."""
     ranks, doubles = _distinct(summaries)
     clocks = align(ranks)
+    waits = _waits(ranks, clocks)
+    kept, left_out = _with_steps_of_some(ranks, waits)
     return RanksReport(
-        ranks=ranks,
+        ranks=kept,
         lost=tuple(lost),
-        waits=_waits(ranks, clocks),
+        waits=waits,
         collectives=_summed(ranks),
         clock=clocks.source,
         offsets=clocks.offsets,
         matched=len(clocks.matches),
         unmatched=clocks.unmatched,
         imbalance=_imbalance(ranks),
-        notes=(*doubles, *_notes(ranks, lost, clocks)),
+        notes=(*doubles, *_notes(ranks, lost, clocks), *left_out),
     )
 
 
@@ -64,10 +70,14 @@ def _waits(ranks: Sequence[RankSummary], clocks: Clocks) -> tuple[RankWait, ...]
     No clock is needed for it. The first collective only marks where the time that is compared begins.
     """
     own: dict[int, list[tuple[int, int]]] = defaultdict(list)
+    by_step: dict[int, list[tuple[int, int]]] = defaultdict(list)
     for match in clocks.matches:
         shortest = min(mark.end_ns - mark.start_ns for mark in match.marks)
         for rank, mark in zip(match.ranks, match.marks, strict=True):
-            own[rank].append((mark.end_ns, mark.end_ns - mark.start_ns - shortest))
+            waited_ns = mark.end_ns - mark.start_ns - shortest
+            own[rank].append((mark.end_ns, waited_ns))
+            if mark.step is not None:
+                by_step[rank].append((mark.step, waited_ns))
     spans = {rank: sorted(ends) for rank, ends in own.items() if len(ends) > 1}
     waited = {rank: sum(wait for _, wait in ends[1:]) for rank, ends in spans.items()}
     found = []
@@ -79,10 +89,36 @@ def _waits(ranks: Sequence[RankSummary], clocks: Clocks) -> tuple[RankWait, ...]
         span = spans[rank][-1][0] - spans[rank][0][0]
         late = max(0, round(float(np.median(others))) - waited[rank])
         rest = [other for other in ranks if other.rank != rank]
-        found.append(
-            RankWait(rank, span, waited[rank], late, _reason(summary, rest) if late > LATE_SHARE * span else None)
-        )
+        why = _reason(summary, rest) if late > LATE_SHARE * span else None
+        found.append(RankWait(rank, span, waited[rank], late, why, _by_step(summary, by_step[rank])))
     return tuple(found)
+
+
+def _by_step(summary: RankSummary, waits: Sequence[tuple[int, int]]) -> tuple[int | None, ...]:
+    """What was waited in each step: known where as many collectives were matched as began in it."""
+    if summary.steps is None:
+        return ()
+    matched: dict[int, list[int]] = defaultdict(list)
+    for step, waited_ns in waits:
+        matched[step].append(waited_ns)
+    return tuple(
+        sum(matched[step]) if len(matched[step]) == began else None
+        for step, began in enumerate(summary.steps.collectives)
+    )
+
+
+def _with_steps_of_some(
+    ranks: Sequence[RankSummary], waits: Sequence[RankWait]
+) -> tuple[tuple[RankSummary, ...], tuple[str, ...]]:
+    """Of very many ranks only those keep their steps that came latest or, after them, waited most; and it is said."""
+    stepped = [rank for rank in ranks if rank.steps is not None]
+    if len(stepped) <= MOST_STEPPED:
+        return tuple(ranks), ()
+    by_rank = {wait.rank: (-wait.late_ns, -wait.waited_ns) for wait in waits}
+    order = sorted(stepped, key=lambda one: (by_rank.get(one.rank, (0, 0)), one.rank))
+    kept = {one.rank for one in order[:MOST_STEPPED]}
+    note = f"the steps of {MOST_STEPPED} of {len(stepped)} ranks are kept: of those that came latest or waited most"
+    return tuple(one if one.rank in kept else replace(one, steps=None) for one in ranks), (note,)
 
 
 def _reason(late: RankSummary, others: Sequence[RankSummary]) -> LateFor:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
@@ -14,7 +14,7 @@ from analyzer.core.budget import Part
 from analyzer.core.device import Device
 from analyzer.core.distinct import numbered
 from analyzer.core.graphs import Region
-from analyzer.core.trace import EventKind, IntColumn
+from analyzer.core.trace import BoolColumn, EventKind, IntColumn
 from analyzer.derive.attribution import Attribution
 from analyzer.derive.costs.cost import Cost
 from analyzer.derive.costs.launch import launch_of
@@ -78,7 +78,8 @@ def region_kernels(
     is_kernel = ~np.isin(trace.kind[work.row], (EventKind.COPY, EventKind.MEMSET))
     resident = resident_bytes(costs, attribution, device.l2_bytes)
     glue = glue_rows(trace, python_ops) if attribution.is_host else frozenset()
-    told = _told(attribution, costs, resident)
+    is_glue = np.isin(work.row, list(glue)) if glue else np.zeros(len(work), dtype=np.bool_)
+    told = (*_told(attribution, costs, resident), is_glue.astype(np.int64))
     found = []
     for number, region in enumerate(attribution.regions):
         own = np.flatnonzero(work.has_region & (work.region == number) & is_kernel)
@@ -87,26 +88,63 @@ def region_kernels(
         different = [
             _judge(attribution, costs, (i, float(resident[i])), device, allow_tf32) for i in own[first].tolist()
         ]
-        judged, rows = [different[i] for i in of.tolist()], own.tolist()
-        judged = [_as_dispatch(j) if int(work.row[i]) in glue else j for i, j in zip(rows, judged, strict=True)]
-        steps = [[j for j in judged if j.step == step] for step in attribution.recorded_steps]
-        found.append(
-            RegionKernels(
-                region=region.region,
-                parts=tuple(_part(part, steps) for part in PARTS),
-                dispatch_ns=_median(sum(j.dispatch_ns for j in step) for step in steps),
-                notes=_notes(j.point for j in judged),
-                points=tuple(_point(j) for j in judged),
-            )
-        )
+        is_dispatch = is_glue[own[first]].tolist()
+        different = [_as_dispatch(j) if is_one else j for j, is_one in zip(different, is_dispatch, strict=True)]
+        found.append(_region_kernels(region.region, different, _members(of, work.step[own], attribution)))
     return tuple(found)
+
+
+@dataclass(frozen=True, slots=True)
+class _Members:
+    """The kernels of a region: which of the different ones each is, and in which of so many recorded steps, where
+    `is_recorded`.
+    """
+
+    of: IntColumn
+    step: IntColumn
+    is_recorded: BoolColumn
+    steps: int
+
+    def median(self, each: NDArray[np.float64]) -> float:
+        """Of the steps' sums, of a figure of each kernel; 0.0 without a step."""
+        # Added one after another, in the order of the kernels.
+        sums = np.bincount(self.step, weights=np.where(self.is_recorded, each, 0.0), minlength=self.steps)
+        return float(np.median(sums[: self.steps])) if self.steps else 0.0
+
+
+def _members(of: IntColumn, step: IntColumn, attribution: Attribution) -> _Members:
+    recorded = np.asarray(attribution.recorded_steps, dtype=np.int64)
+    return _Members(of, np.searchsorted(recorded, step), np.isin(step, recorded), recorded.size)
+
+
+def _region_kernels(region: Region, different: Sequence[_Judged], members: _Members) -> RegionKernels:
+    of = members.of
+
+    def column(figure: Callable[[_Judged], float]) -> NDArray[np.float64]:
+        return np.asarray([figure(judged) for judged in different], dtype=np.float64)[of]
+
+    part_of = np.asarray([PARTS.index(judged.point.part) for judged in different], dtype=np.int64)[of]
+    work_ns, floor_ns = column(lambda judged: judged.work_ns), column(_floor_ns)
+    parts = []
+    for number, part in enumerate(PARTS):
+        own_ns, own_floor_ns = (members.median(np.where(part_of == number, ns, 0.0)) for ns in (work_ns, floor_ns))
+        parts.append(KernelPart(part, own_ns, None if part is Part.UNKNOWN_KERNELS else own_floor_ns))
+    points = [_point(judged) for judged in different]
+    counts = np.bincount(of, minlength=len(different)).tolist()
+    return RegionKernels(
+        region=region,
+        parts=tuple(parts),
+        dispatch_ns=members.median(column(lambda judged: judged.dispatch_ns)),
+        notes=_notes(zip((judged.point for judged in different), counts, strict=True)),
+        points=tuple(map(points.__getitem__, of.tolist())),
+    )
 
 
 def _told(attribution: Attribution, costs: KernelCosts, resident: NDArray[np.float64]) -> tuple[IntColumn, ...]:
     """All that is known of each kernel, in columns: those that are equal in them are judged alike."""
     work, trace = attribution.work, attribution.trace
-    numbers: dict[int, int] = {}
-    cost = np.asarray([numbers.setdefault(id(cost), len(numbers)) for cost in costs.costs], dtype=np.int64)
+    # Told apart by being another object: only which are the same matters, never in what order they come.
+    cost = np.fromiter(map(id, costs.costs), dtype=np.int64, count=len(costs.costs))
     return (
         trace.name_id[work.row],
         detail_ids(trace, work.row),
@@ -200,12 +238,6 @@ def _kernel(name: str, own_ns: int, cost: Cost | None, part: tuple[float, float]
     )
 
 
-def _part(part: Part, steps: list[list[_Judged]]) -> KernelPart:
-    own = [[j for j in step if j.point.part is part] for step in steps]
-    floor = None if part is Part.UNKNOWN_KERNELS else _median(sum(map(_floor_ns, step)) for step in own)
-    return KernelPart(part, _median(sum(j.work_ns for j in step) for step in own), floor)
-
-
 def _floor_ns(judged: _Judged) -> float:
     point = judged.point
     if point.compute_ns is None or point.memory_ns is None:
@@ -215,11 +247,10 @@ def _floor_ns(judged: _Judged) -> float:
     return min(float(judged.work_ns), max(times) if point.part is Part.LATENCY else min(times))
 
 
-def _median(values: Iterable[float]) -> float:
-    found = list(values)
-    return float(np.median(found)) if found else 0.0
-
-
-def _notes(points: Iterable[RoofPoint]) -> tuple[str, ...]:
-    over = Counter(point.anomaly for point in points if point.anomaly is not None)
+def _notes(points: Iterable[tuple[RoofPoint, int]]) -> tuple[str, ...]:
+    """`points` with how many kernels each stands for."""
+    over = Counter[Anomaly]()
+    for point, count in points:
+        if point.anomaly is not None:
+            over[point.anomaly] += count
     return tuple(f"{over[a]} kernel rows reach over 105 % {a.value}" for a in Anomaly if over[a])

@@ -12,6 +12,7 @@ from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import Enum
+from functools import lru_cache
 from typing import Final
 
 import numpy as np
@@ -74,9 +75,12 @@ class HostRegions:
 
     def at(self, trace: Trace, points_ns: IntColumn, threads: IntColumn) -> IntColumn:
         """The innermost region open at each moment on each thread; NOBODY where there is none."""
-        of_row = dict(zip(self.row.tolist(), self.region.tolist(), strict=True))
         owner = innermost_at(trace, self.row, points_ns, threads)
-        return np.asarray([of_row.get(row, NOBODY) for row in owner.tolist()], dtype=np.int64)
+        found = np.full(owner.size, NOBODY, dtype=np.int64)
+        known = owner != NOBODY
+        # Of a row that opens two, the last.
+        found[known] = self.region[np.searchsorted(self.row, owner[known], side="right") - 1]
+        return found
 
 
 def key_of(label: str, direction: Direction = Direction.INFERENCE) -> GraphKey:
@@ -94,11 +98,16 @@ def host_regions(trace: Trace, steps: Steps, launch_rows: IntColumn) -> HostRegi
     around = _modules(trace, launch_rows) or _ranges(trace, steps, launch_rows)
     backward = list(_backward(trace))
     found = [*compiled, *around, *backward]
-    regions = tuple(dict.fromkeys(region for _, region in found))
-    number = {region: i for i, region in enumerate(regions)}
-    rows = sorted((row, number[region]) for row, region in found)
-    table = np.asarray(rows, dtype=np.int64).reshape(-1, 2)
-    return HostRegions(regions, table[:, 0].copy(), table[:, 1].copy())
+    number: dict[TraceRegion, int] = {}
+    # Of the same object only once: to hash a region takes 2 µs, and one has thousands of rows.
+    of_object: dict[int, int] = {}
+    for _, region in found:
+        if id(region) not in of_object:
+            of_object[id(region)] = number.setdefault(region, len(number))
+    row = np.asarray([row for row, _ in found], dtype=np.int64)
+    opened = np.asarray([of_object[id(region)] for _, region in found], dtype=np.int64)
+    order = np.lexsort((opened, row))
+    return HostRegions(tuple(number), row[order], opened[order])
 
 
 def _named(trace: Trace, pattern: re.Pattern[str], *kinds: EventKind) -> Iterator[tuple[int, re.Match[str]]]:
@@ -144,6 +153,7 @@ def _direction(function: re.Match[str]) -> Direction:
     return Direction.BACKWARD if function["backward"] else Direction.FORWARD
 
 
+@lru_cache(maxsize=1 << 12)
 def _compiled_region(name: str, compile_id: str | None, direction: Direction) -> TraceRegion:
     """Named by its compile id where there is one: the key of an FX graph hashes the configuration too, so that the same
     graph compiled another way would not be found again in another trace.
@@ -179,7 +189,7 @@ def _ranges(trace: Trace, steps: Steps, launch_rows: IntColumn) -> list[tuple[in
     rows = rows[~skipped[trace.name_id[rows]] & ~np.isin(rows, steps.rows)] if rows.size else rows
     if len(steps):
         # Markers of other tools around the same step (vLLM's around sglang's) are steps too.
-        rows = rows[(trace.start_ns[rows] > steps.start_ns[0]) | (trace.end_ns[rows] < steps.end_ns[-1])]
+        rows = rows[(trace.start_ns[rows] > steps.start_ns[0]) | (trace.ends(rows) < steps.end_ns[-1])]
     return _cut_tree(trace, rows, launch_rows, RegionKind.RANGE)
 
 
@@ -207,7 +217,8 @@ def _cut_tree(trace: Trace, rows: IntColumn, launch_rows: IntColumn, kind: Regio
             by_name.setdefault(names[row], []).append(row)
         wide = [own for own in by_name.values() if sum(weight[row] for row in own) > BIG_SHARE * launch_rows.size]
         level = [child for own in wide for row in own for child in children.get(row, ()) if weight[child]]
-    return [(row, TraceRegion(key_of(f"{kind.value} {name}"), name, kind)) for row, name in sorted(kept.items())]
+    regions = {name: TraceRegion(key_of(f"{kind.value} {name}"), name, kind) for name in set(kept.values())}
+    return [(row, regions[name]) for row, name in sorted(kept.items())]
 
 
 def _names_of(trace: Trace, rows: list[int], most: int) -> dict[int, str] | None:
@@ -235,7 +246,7 @@ def _launches_inside(trace: Trace, rows: IntColumn, launch_rows: IntColumn) -> d
     found: dict[int, int] = {}
     for thread, own in by_thread(trace, rows):
         moments = np.sort(trace.start_ns[launch_rows[trace.thread[launch_rows] == thread]])
-        inside = np.searchsorted(moments, trace.end_ns[own]) - np.searchsorted(moments, trace.start_ns[own])
+        inside = np.searchsorted(moments, trace.ends(own)) - np.searchsorted(moments, trace.start_ns[own])
         found |= dict(zip(own.tolist(), inside.tolist(), strict=True))
     return found
 

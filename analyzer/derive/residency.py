@@ -47,16 +47,24 @@ def resident_bytes(costs: KernelCosts, attribution: Attribution, cache_bytes: in
         return found
     written_at: dict[int, float] = {}
     moved, done = 0.0, 0.0
-    # 1 µs a row.
-    for i in np.lexsort((work.row, trace.start_ns[work.row])).tolist():
-        cost, share = costs.costs[i], float(costs.shares[i])
-        if cost is None:
-            continue
-        held = sum(size for size in cost.reads if moved - written_at.get(size, -np.inf) <= cache_bytes)
-        found[i] = held * share
+    order = np.lexsort((work.row, trace.start_ns[work.row]))
+    order = order[costs.is_known[order]]
+    held_bytes: list[float] = []
+    # 0.4 µs a row.
+    for i, share in zip(order.tolist(), costs.shares[order].tolist(), strict=True):
+        cost = costs.costs[i]
+        assert cost is not None
+        held: float = 0
+        for size in cost.reads:
+            if size in written_at and moved - written_at[size] <= cache_bytes:
+                held += size
+        held_bytes.append(held * share)
         moved += cost.bytes * share
         done += share
         if done >= WHOLE:
-            written_at.update((size, moved) for size in cost.writes if 0 < size <= cache_bytes)
+            for size in cost.writes:
+                if 0 < size <= cache_bytes:
+                    written_at[size] = moved
             done = 0.0
+    found[order] = held_bytes
     return found

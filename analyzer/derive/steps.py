@@ -51,7 +51,7 @@ def find_steps(trace: Trace) -> Steps:
         own = rows[np.isin(trace.name_id[rows], ids)]
         if own.size:
             own = _outermost(trace, own[trace.thread[own] == commonest(trace.thread[own])])
-            return Steps(own, trace.start_ns[own], trace.end_ns[own], dialect)
+            return Steps(own, trace.start_ns[own], trace.ends(own), dialect)
     nothing = np.empty(0, dtype=np.int64)
     return Steps(nothing, nothing, nothing, None)
 
@@ -70,7 +70,7 @@ def with_step_names(trace: Trace, steps: Steps) -> Trace:
 
 def _outermost(trace: Trace, rows: IntColumn) -> IntColumn:
     """Those that no earlier one covers; `rows` come in order of start, of two equal starts the longer one first."""
-    end = trace.end_ns[rows]
+    end = trace.ends(rows)
     reach = np.maximum.accumulate(end)
     first = np.concatenate(([True], trace.start_ns[rows][1:] >= reach[:-1]))
     return rows[first]

@@ -35,7 +35,7 @@ def stream_idle(attribution: Attribution) -> tuple[StreamIdle, ...]:
     for device, stream in keys.tolist():
         own = rows[(trace.device[work.row[rows]] == device) & (trace.stream[work.row[rows]] == stream)]
         own = own[np.argsort(trace.start_ns[work.row[own]], kind="stable")]
-        before = trace.end_ns[work.row[own[:-1]]]
+        before = trace.ends(work.row[own[:-1]])
         later = own[1:]
         gap = trace.start_ns[work.row[later]] - before
         known = work.has_launch[later]

@@ -126,7 +126,7 @@ def _steps(trace: Trace) -> tuple[IntColumn, IntColumn]:
     marked = np.asarray([STEP.fullmatch(name) is not None for name in trace.names], dtype=np.bool_)
     rows = trace.rows(EventKind.RANGE)
     rows = rows[marked[trace.name_id[rows]]] if rows.size else rows
-    start, end = trace.start_ns[rows], trace.end_ns[rows]
+    start, end = trace.start_ns[rows], trace.ends(rows)
     reach = np.maximum.accumulate(end) if end.size else end
     first = np.concatenate(([True], start[1:] >= reach[:-1]))[: start.size]
     return start[first], end[first]

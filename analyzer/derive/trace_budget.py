@@ -208,15 +208,17 @@ def _no_work(region: TraceRegion) -> RegionWork:
 
 def _part_of(found: Window, judged: _Judged) -> IntColumn:
     unknown, copies = _PARTS.index(Part.UNKNOWN_KERNELS), _PARTS.index(Part.COPIES)
-    part = [unknown if point is None else _PARTS.index(point.part) for point in judged.points]
-    column = np.asarray(part, dtype=np.int64)
+    # Equal kernels have one point: its part is asked once.
+    different = {id(point): point for point in judged.points}
+    number = {key: unknown if point is None else _PARTS.index(point.part) for key, point in different.items()}
+    column = np.fromiter(map(number.__getitem__, map(id, judged.points)), dtype=np.int64, count=len(judged.points))
     column[found.rank_of == COPIES] = copies
     return column
 
 
 def _idle(attribution: Attribution, found: Window, steps: Steps) -> IdleReasons:
     if not attribution.is_host:
-        return idle_reasons(attribution.trace, attribution.work, found, steps)
+        return idle_reasons(attribution, found, steps)
     ns = np.zeros((found.idle_before.size, CODES), dtype=np.int64)
     # On a CPU what is no work of an operator is the host's own.
     ns[:, len(KINDS) - 1] = found.idle_end_ns - found.idle_start_ns

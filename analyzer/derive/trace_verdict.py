@@ -36,14 +36,15 @@ NO_PEAKS: Final = (
     "no data sheet of this device is known, so that no roof can be named: run `analyze model.py` there, which measures "
     "it"
 )
-RECORD_SHAPES: Final = "record with torch.profiler.profile(activities=[CPU, CUDA], record_shapes=True)"
+RECORD_SHAPES: Final = "record with torch.profiler.profile(record_shapes=True)"
+"""Without `activities` it records all that the machine has, whatever the device is called (torch.profiler, 2.11)."""
 NOT_EXPLAINED: Final = (
     "most of it is idle time that the recording does not explain (replays recorded in part, time outside of the steps, "
     "code loaded at first use): record later steps, with a driver that records replayed kernels"
 )
 NEED_CLEAN: Final = (
     "the device waits for a host that the profiler slowed: time the steps without it, with "
-    "torch.cuda.synchronize() around them, or run `analyze model.py`"
+    "torch.accelerator.synchronize() around them, or run `analyze model.py`"
 )
 
 

@@ -56,7 +56,7 @@ def window(trace: Trace, work: Work) -> Window | None:
     """The window of the device rows in `work`; None where there are none."""
     if not len(work):
         return None
-    start, end = trace.start_ns[work.row], trace.end_ns[work.row]
+    start, end = trace.start_ns[work.row], trace.ends(work.row)
     rank = _ranks(trace, work)
     exposed = np.zeros(len(work), dtype=np.int64)
     taken = EMPTY

@@ -29,8 +29,8 @@ def report_from_wire(report: wire.WireReport) -> Report:
         linked_share=report.linked_share,
         partial=report.partial,
         step_ns=report.step_ns,
-        step_budget=_budget(report.step_budget),
-        step_budget_after=_budget(report.step_budget_after),
+        step_budget=budget_from_wire(report.step_budget),
+        step_budget_after=budget_from_wire(report.step_budget_after),
         capture=_capture(report.capture),
         rule_failures=report.rule_failures,
         attributed=report.attributed,
@@ -46,6 +46,7 @@ def report_from_wire(report: wire.WireReport) -> Report:
         input_sets=report.input_sets,
         host_waits=report.host_waits,
         crowd=report.crowd,
+        origin=report.origin,
     )
 
 
@@ -60,14 +61,14 @@ def _graph_report(graph: wire.WireGraphReport) -> GraphReport:
         kernels_per_step=graph.kernels_per_step,
         ended_by=graph.ended_by,
         verdict=_verdict(graph.verdict),
-        budget=_budget(graph.budget),
+        budget=budget_from_wire(graph.budget),
         busy_ns=graph.busy_ns,
         candidates=tuple(_candidate(c) for c in graph.candidates),
         chosen=graph.chosen,
         before_ns=graph.before_ns,
         after_ns=graph.after_ns,
         verdict_after=None if graph.verdict_after is None else _verdict(graph.verdict_after),
-        budget_after=_budget(graph.budget_after),
+        budget_after=budget_from_wire(graph.budget_after),
         is_in_step=graph.is_in_step,
         label=graph.label,
         kind=graph.kind,
@@ -79,7 +80,7 @@ def _gap_report(gap: wire.WireGapReport) -> GapReport:
         key=GapKey(after=_key(gap.after), before=_key(gap.before)),
         where=gap.where,
         verdict=_verdict(gap.verdict),
-        budget=_budget(gap.budget),
+        budget=budget_from_wire(gap.budget),
         kernels_per_step=gap.kernels_per_step,
         before_ns=gap.before_ns,
         after_ns=gap.after_ns,
@@ -102,6 +103,8 @@ def _candidate(candidate: wire.WireCandidate) -> CandidateReport:
         pool_bytes=candidate.pool_bytes,
         python_fallbacks=candidate.python_fallbacks,
         caveat=candidate.caveat,
+        step_samples=candidate.step_samples,
+        step_baseline_samples=candidate.step_baseline_samples,
     )
 
 
@@ -148,7 +151,7 @@ def _accuracy(accuracy: wire.WireAccuracy | None) -> Accuracy | None:
     )
 
 
-def _budget(budget: wire.WireBudget | None) -> Budget | None:
+def budget_from_wire(budget: wire.WireBudget | None) -> Budget | None:
     if budget is None:
         return None
     parts = tuple(BudgetPart(part=Part(p.name), ns=p.ns, is_scaled=p.is_scaled) for p in budget.parts)
@@ -183,6 +186,7 @@ def _finding(finding: wire.WireFinding) -> Finding:
         remedy=finding.remedy,
         count=finding.count,
         confidence=finding.confidence,
+        excerpt=finding.excerpt,
     )
 
 
@@ -214,6 +218,7 @@ def _graph(graph: wire.WireGraph) -> Graph:
         scalar_loops=graph.scalar_loops,
         copied_bytes=graph.copied_bytes,
         code_bytes=graph.code_bytes,
+        host_made=graph.host_made,
     )
 
 

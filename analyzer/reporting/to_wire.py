@@ -45,6 +45,7 @@ def report_to_wire(report: Report) -> wire.WireReport:
         input_sets=report.input_sets,
         host_waits=report.host_waits,
         crowd=report.crowd,
+        origin=report.origin,
     )
 
 
@@ -104,6 +105,8 @@ def _candidate(candidate: CandidateReport) -> wire.WireCandidate:
         pool_bytes=candidate.pool_bytes,
         python_fallbacks=candidate.python_fallbacks,
         caveat=candidate.caveat,
+        step_samples=candidate.step_samples,
+        step_baseline_samples=candidate.step_baseline_samples,
     )
 
 
@@ -185,6 +188,7 @@ def _finding(finding: Finding) -> wire.WireFinding:
         remedy=finding.remedy,
         count=finding.count,
         confidence=finding.confidence,
+        excerpt=finding.excerpt,
     )
 
 
@@ -217,6 +221,7 @@ def _graph(graph: Graph) -> wire.WireGraph:
         scalar_loops=graph.scalar_loops,
         copied_bytes=graph.copied_bytes,
         code_bytes=graph.code_bytes,
+        host_made=graph.host_made,
     )
 
 

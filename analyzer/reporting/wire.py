@@ -9,8 +9,9 @@ from __future__ import annotations
 from msgspec import Struct
 
 from analyzer.core.device import Device, Versions
-from analyzer.core.finding import Confidence, RuleFailure
+from analyzer.core.finding import Confidence, Excerpt, RuleFailure
 from analyzer.core.graphs import Direction, GraphBreak, KernelFacts, Recompile, SourceLine
+from analyzer.core.origin import Origin
 from analyzer.core.ranks import RanksReport
 from analyzer.core.report import Attributed, Stage, WorkloadFacts
 from analyzer.core.samples import Interval, Samples
@@ -81,6 +82,8 @@ class WireCandidate(Struct, frozen=True):
     pool_bytes: int | None = None
     python_fallbacks: tuple[str, ...] = ()
     caveat: str | None = None
+    step_samples: Samples | None = None
+    step_baseline_samples: Samples | None = None
 
 
 class WireGraphReport(Struct, frozen=True):
@@ -133,6 +136,7 @@ class WireFinding(Struct, frozen=True):
     remedy: str
     count: int
     confidence: Confidence = Confidence.LIKELY
+    excerpt: Excerpt | None = None
 
 
 class WireGraph(Struct, frozen=True):
@@ -150,6 +154,7 @@ class WireGraph(Struct, frozen=True):
     scalar_loops: int | None = None
     copied_bytes: int | None = None
     code_bytes: int | None = None
+    host_made: tuple[SourceLine, ...] = ()
 
 
 class WireSkip(Struct, frozen=True):
@@ -222,3 +227,4 @@ class WireReport(Struct, frozen=True):
     input_sets: tuple[SetTiming, ...] = ()
     host_waits: float | None = None
     crowd: Crowd | None = None
+    origin: Origin | None = None

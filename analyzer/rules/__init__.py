@@ -39,6 +39,7 @@ from analyzer.rules import (
     thread_oversubscription,
     unfused_attention,
     unfused_chain,
+    unused_gradients,
 )
 from analyzer.rules.rule import Rule
 
@@ -55,6 +56,7 @@ RULES: Final[tuple[Rule, ...]] = (
     narrower_products.RULE,
     thread_oversubscription.RULE,
     missing_no_grad.RULE,
+    unused_gradients.RULE,
     anomaly_mode.RULE,
     deterministic_mode.RULE,
     host_sync.RULE,

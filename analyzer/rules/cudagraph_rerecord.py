@@ -48,7 +48,8 @@ def judge(facts: Facts) -> tuple[Finding, ...]:
         return ()
     times = f"{quantities.count(replays.captures)} in each" if replays.captures >= 1 else "not in each"
     message = (
-        f"CUDA graphs are recorded again in steady steps, {times}: {quantities.duration(replays.capture_ns)} a step, "
+        f"{replays.maker} graphs are recorded again in steady steps, {times}: "
+        f"{quantities.duration(replays.capture_ns)} a step, "
         f"beside {quantities.count(replays.launches)} replays"
     )
     where = region_place(facts.capture, replays.region) if replays.region is not None else None

@@ -3,6 +3,7 @@
 What it finds
     Lines that build a tensor on the CPU out of Python values and then copy it
     to the device: torch.tensor(values, device=...), torch.arange(n).to(device).
+    In a run on a CPU, the lines that would do so on a GPU.
 
 Why it costs
     Each one is a copy from pageable memory. The host waits for it, and with it
@@ -13,7 +14,9 @@ How it is measured
     From the operators of one eager step: copies off the CPU whose source was
     made in that step out of no other tensor. The cost is the copies and waits
     in the budget of the graph at that line: the most it can be, and unknown
-    where the line lies in no measured graph, or shares one with another.
+    where the line lies in no measured graph, or shares one with another. On a
+    CPU, where nothing is copied: from torch.tensor of a list in that step, and
+    from the captured graphs, which keep every .to(device).
 
 What to do
     Make it once and keep it: self.register_buffer(name, tensor). Or create it
@@ -23,16 +26,19 @@ When it is wrong
     When its values differ in every step and come from the host: then pin them
     and copy with non_blocking=True. Index lists (x[[0, 2]]) are copied too,
     but below the operators that can be seen. The batches of a DataLoader are
-    not meant.
+    not meant. In a run on a CPU, when the tensor stays on the host on a GPU
+    too.
 """
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import Final
 
 from analyzer.core.budget import Part
 from analyzer.core.finding import Finding
-from analyzer.core.ops import OpCall
+from analyzer.core.graphs import SourceLine
+from analyzer.core.ops import OpCall, OpLog
 from analyzer.rules.facts import Facts
 from analyzer.rules.op_evidence import by_line, cost_of_parts, ops_of, times, unless_cut
 from analyzer.rules.rule import Rule
@@ -42,6 +48,7 @@ _REMEDY: Final = (
     'keep it: self.register_buffer("name", tensor); or create it on the device: torch.full(..., device=x.device)'
 )
 
+_HOST: Final = "cpu"
 _COPIES: Final = ("aten::_to_copy", "aten::copy_")
 _NEW_TENSOR: Final = "aten::lift_fresh"
 """Marks the result of torch.tensor and torch.as_tensor; on a device, the copy lies inside them, before any mode."""
@@ -49,6 +56,8 @@ _NEW_TENSOR: Final = "aten::lift_fresh"
 
 def judge(facts: Facts) -> tuple[Finding, ...]:
     ops = ops_of(facts)
+    if facts.workload is not None and facts.workload.device == _HOST:
+        return unless_cut(ops, _on_cpu(facts, ops))
     lines = by_line(call for call in ops.calls if not call.is_backward and _comes_from_host(call))
     findings = tuple(
         Finding(
@@ -62,6 +71,39 @@ def judge(facts: Facts) -> tuple[Finding, ...]:
         for where, calls in lines.items()
     )
     return unless_cut(ops, findings)
+
+
+def _on_cpu(facts: Facts, ops: OpLog) -> tuple[Finding, ...]:
+    """What would be copied on a GPU: of a line that both the log and a graph show, the log's count."""
+    logged = by_line(call for call in ops.calls if _is_listed(call))
+    counts = {**_moved(facts), **{where: times(calls) for where, calls in logged.items()}}
+    return tuple(
+        Finding(
+            rule=_ID,
+            message=f"{_tensors(number)} made on the host in every step; on a GPU that would be a copy and a wait each",
+            where=where,
+            ns_per_step=None,
+            remedy=_REMEDY,
+            count=number,
+        )
+        for where, number in counts.items()
+    )
+
+
+def _moved(facts: Facts) -> dict[SourceLine | None, int]:
+    """How often the graphs move a tensor of the host at each line; of several that cover it, as two shapes of one, the
+    graph that does it most.
+    """
+    found: Counter[SourceLine | None] = Counter()
+    for graph in facts.capture.graphs if facts.capture is not None else ():
+        found |= Counter(graph.host_made)
+    return dict(found)
+
+
+def _is_listed(call: OpCall) -> bool:
+    """Whether it is torch.tensor of a list, in the forward. A single number may be used on a GPU without a copy."""
+    made = call.outputs[0] if call.op == _NEW_TENSOR and call.outputs and not call.is_backward else None
+    return made is not None and made.is_host_made and bool(made.shape)
 
 
 def _comes_from_host(call: OpCall) -> bool:

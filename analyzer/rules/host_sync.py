@@ -82,8 +82,13 @@ _REMEDIES: Final[Table] = (
         re.compile(r"^(?:cuda|hip)DeviceSynchronize|^cuCtxSynchronize"),
         "take torch.cuda.synchronize() out of the step",
     ),
+    (re.compile(r"^(?:ur|pi)QueueFinish|^zeCommandQueueSynchronize"), "take torch.xpu.synchronize() out of the step"),
+    (re.compile(r"^synchronize(?:Stream)?$"), "take torch.mtia.synchronize() out of the step"),
 )
-_OTHERWISE: Final = "take what waits out of the step; torch.cuda.set_sync_debug_mode('warn') names its line"
+_OTHERWISE: Final = "take what waits out of the step"
+_CUDA_CALL: Final = re.compile(r"(?:cuda|hip|cu)[A-Z]\w*")
+"""AMD's are `torch.cuda` too; no other maker's are."""
+_NAMED: Final = f"{_OTHERWISE}; torch.cuda.set_sync_debug_mode('warn') names its line"
 _NOTHING: Final = "nothing is to be gained here: shorten the work that it waits for"
 
 
@@ -133,7 +138,8 @@ def _doubt(activity: Activity, wait: HostWait) -> str:
 
 
 def _remedy(wait: HostWait) -> str:
-    return remedy(">".join(wait.ops) if wait.ops else wait.call, _REMEDIES, _OTHERWISE)
+    otherwise = _NAMED if _CUDA_CALL.fullmatch(wait.call) else _OTHERWISE
+    return remedy(">".join(wait.ops) if wait.ops else wait.call, _REMEDIES, otherwise)
 
 
 RULE: Final = Rule(id=_ID, doc=__doc__ or "", judge=judge)

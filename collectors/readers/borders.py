@@ -15,8 +15,9 @@ _GUESS: Final = re.compile(rb"\}\s*+,(?=\s*+\{\s*+" + _KEYS + rb"\s*+:)")
 public files only."""
 LOOSE: Final = re.compile(rb"\}\s*+,?+(?=\s*+\{\s*+" + _KEYS.replace(rb'"(', rb'"?+(', 1) + rb"\s*+:)")
 """The same in broken text, where a comma or a quote may be lost."""
+_NEAR: Final = 1 << 12
 _WINDOW: Final = 1 << 16
-"""How far back a border is looked for before the whole text is: 200 rows."""
+"""How far back a border is looked for, ten rows and then 200, before the whole text is."""
 
 _OTHER, _QUOTE, _ESCAPE, _OPEN, _CLOSE, _COMMA = range(6)
 _CLASSES: Final = np.zeros(256, dtype=np.uint8)
@@ -42,8 +43,11 @@ def guessed_border(text: bytes) -> int | None:
     A guess is put to the test by decoding: text up to a false border has a bracket or a string left open.
     """
     found = None
-    for match in _GUESS.finditer(text, max(len(text) - _WINDOW, 0)):
-        found = match.end() - 1
+    for size in (_NEAR, _WINDOW):
+        for match in _GUESS.finditer(text, max(len(text) - size, 0)):
+            found = match.end() - 1
+        if found is not None or len(text) <= size:
+            break
     return found
 
 

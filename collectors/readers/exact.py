@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from typing import Final
 
 import numpy as np
+from msgspec import Raw
 from numpy.typing import NDArray
 
 INT64_MAX: Final = int(np.iinfo(np.int64).max)
@@ -56,6 +57,41 @@ def nanosecond_column(texts: Sequence[bytes]) -> tuple[NDArray[np.int64], NDArra
         if exact is not None:
             value[row], known[row] = exact, True
     return value, known
+
+
+def nanosecond_texts(texts: Sequence[Raw]) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
+    """The same of JSON texts as they lie in a file: 0.1 µs a text where all look alike."""
+    lines = b"\n".join(texts)
+    found = _alike(lines, len(texts)) if texts else None
+    if found is not None:
+        return found, np.ones(len(texts), dtype=np.bool_)
+    split = lines.split(b"\n")
+    # A list may be written over several lines, and no text at all is one line.
+    return nanosecond_column(split if len(split) == len(texts) else [bytes(text) for text in texts])
+
+
+def _alike(lines: bytes, count: int) -> NDArray[np.int64] | None:
+    """Of texts that are digits alone, all as long, with a point at the same place or none; None of any others."""
+    width = (len(lines) + 1) // count
+    first = lines[: width - 1]
+    whole, point, fraction = first.partition(b".")
+    if width * count != len(lines) + 1 or not whole or len(fraction) > NS_PER_US_DIGITS:
+        return None
+    if len(whole) + NS_PER_US_DIGITS >= _INT64_DIGITS + 1:
+        return None
+    characters = np.frombuffer(lines + b"\n", dtype=np.uint8).reshape(count, width)
+    marks = [width - 1, *([len(whole)] if point else [])]
+    if (characters[:, marks] != np.frombuffer(b"\n" + point, dtype=np.uint8)).any():
+        return None
+    places = [i for i in range(width) if i not in marks]
+    digits = characters[:, places] - np.uint8(ord("0"))
+    if not places or (digits > 9).any():
+        return None
+    if len(whole) + NS_PER_US_DIGITS == _INT64_DIGITS and digits[:, 0].max() == 9:
+        return None  # it may not fit the sign
+    powers = 10 ** np.arange(len(whole) + NS_PER_US_DIGITS - 1, -1, -1, dtype=np.int64)[: len(places)]
+    found: NDArray[np.int64] = digits.astype(np.int64) @ powers
+    return found
 
 
 def _plain_decimals(texts: NDArray[np.bytes_]) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:

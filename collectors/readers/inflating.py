@@ -16,6 +16,7 @@ ZSTD_MAGIC: Final = b"\x28\xb5\x2f\xfd"
 _SKIPPABLE_FRAME: Final = tuple(bytes((0x50 + i, 0x2A, 0x4D, 0x18)) for i in range(16))
 """What `zstd --seekable` and `pzstd` put before or between frames."""
 ZSTD_INSTALL: Final = "pip install zstandard"
+UNPACK: Final = "if you trust it, unpack it yourself (gzip -d, zstd -d, unzip, tar -x), and analyze what comes out"
 _GZIP_WINDOW: Final = 16 + zlib.MAX_WBITS
 _BLOCK: Final = 1 * MIB
 _UTF16: Final = {codecs.BOM_UTF16_LE: "utf-16-le", codecs.BOM_UTF16_BE: "utf-16-be"}
@@ -67,12 +68,13 @@ class Text:
             if size > limits.text_bytes:
                 raise UnreadableFileError(
                     f"{self._name}: over {limits.text_bytes >> 20} MiB of text, which is no trace of one process",
-                    hint="raise Limits.text_bytes if it is one",
+                    hint="record fewer steps; if it is one all the same, read it from Python: "
+                    "read_trace(path, ReadSettings(limits=Limits(text_bytes=…)))",
                 )
             if size > limits.free_bytes and size > limits.ratio * self._raw.count:
                 raise UnreadableFileError(
                     f"{self._name}: its text is over {limits.ratio} times its packed size, as in a decompression bomb",
-                    hint="unpack it yourself if you trust it, or raise Limits.ratio",
+                    hint=UNPACK,
                 )
             yield block
 

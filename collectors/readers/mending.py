@@ -24,6 +24,7 @@ _SURROGATES: Final = re.compile(
 _BROKEN_FRACTION: Final = re.compile(rb"(?<=[:\s])(-?)([0-9]{1,20})\.-([0-9]{1,9})(?=\s*+[,}])")
 _LOST_QUOTE: Final = re.compile(rb'([,{]\s*+)((?:tid|pid|ts|dur|name|cat|ph|args)"\s*+:)')
 _NO_NUMBER: Final = re.compile(rb"(?<=[:,\[\s])-?(?:NaN|nan|Infinity|inf|Inf)(?=\s*+[,}\]])")
+_NO_NUMBERS: Final = (b"NaN", b"nan", b"Inf", b"inf")
 _SPARE_COMMA: Final = re.compile(rb",(\s*+[}\]])")
 _NAME: Final = re.compile(
     rb'("name"\s*+:\s*+")(.{0,20000}?)("\s*+(?:\}|,\s*+"(?:ph|cat|pid|tid|ts|dur|args|id|s|bp)"\s*+:))', re.DOTALL
@@ -87,7 +88,17 @@ def _quotes(text: bytes) -> bytes:
     return _NAME.sub(lambda m: m[1] + _BARE_QUOTE.sub(rb'\\"', m[2]) + m[3], text)
 
 
+def _numbers(text: bytes) -> bytes:
+    # A search that begins with what stands before it looks at every character: 40 ns for each of a hostile hundred
+    # thousand.
+    if not any(word in text for word in _NO_NUMBERS):
+        return text
+    return _NO_NUMBER.sub(b"null", text)
+
+
 def _fraction(text: bytes) -> bytes:
+    if b".-" not in text:
+        return text
     # Whole and fraction were each printed with a sign (kineto PR#910): -0.660 came out as `0.-660`.
     return _BROKEN_FRACTION.sub(_sum, text)
 
@@ -104,7 +115,7 @@ _MENDS: Final[tuple[tuple[str, Callable[[bytes], bytes]], ...]] = (
     ("names held half a surrogate pair, which was replaced", _surrogates),
     ("times had a fraction with a sign of its own (`0.-660`), which was subtracted", _fraction),
     ("rows had a key without its opening quote", lambda t: _LOST_QUOTE.sub(rb'\1"\2', t)),
-    ("rows held NaN or Infinity, which were read as absent", lambda t: _NO_NUMBER.sub(b"null", t)),
+    ("rows held NaN or Infinity, which were read as absent", _numbers),
     ("rows had a comma too many", lambda t: _SPARE_COMMA.sub(rb"\1", t)),
     ("names held quotes that were not escaped", _quotes),
 )

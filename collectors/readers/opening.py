@@ -13,7 +13,7 @@ from contextlib import ExitStack, contextmanager
 from typing import BinaryIO, Final, cast
 
 from analyzer.core.errors import UnreadableFileError
-from collectors.readers.inflating import Text
+from collectors.readers.inflating import UNPACK, Text
 from collectors.readers.settings import Limits
 from collectors.readers.sources import ZIP_NAME, Source
 
@@ -84,7 +84,8 @@ def _member(archive: tarfile.TarFile | zipfile.ZipFile, source: Source, limits: 
         info = archive.getinfo(name)
         if info.file_size > max(limits.free_bytes, limits.ratio * info.compress_size):
             raise UnreadableFileError(
-                f"{source}: its text is over {limits.ratio} times its packed size, as in a decompression bomb"
+                f"{source}: its text is over {limits.ratio} times its packed size, as in a decompression bomb",
+                hint=UNPACK,
             )
         return cast(BinaryIO, archive.open(info))
     for member in archive:

@@ -8,8 +8,10 @@ from typing import Final
 
 MIB: Final = 1 << 20
 
-CHUNK_BYTES: Final = 16 * MIB
-"""How much JSON is decoded at a time: 50,000 rows. Smaller is no faster, larger only takes more memory."""
+CHUNK_BYTES: Final = 2 * MIB
+"""How much JSON is decoded at a time: 7,000 rows, which with what is made of them stay in a processor's cache. At 8 MiB
+the same takes 1.3 times as long (an EPYC with 1 MiB a core and 32 MiB in all), at 1 MiB tables of names cost more.
+"""
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from dataclasses import replace
+from functools import lru_cache
 from typing import Final
 
 from analyzer.core.trace import OpDetail
@@ -227,6 +228,7 @@ def _crossings(cost: Cost, detail: OpDetail) -> int | None:
     return None if found is None else max(found, cost.bytes)
 
 
+@lru_cache(maxsize=1 << 12)
 def formula_of(name: str) -> Formula | None:
     return next((formula for pattern, formula in _COMPILED if pattern.fullmatch(name)), None)
 
@@ -237,9 +239,14 @@ def _formula_cost(name: str, detail: OpDetail, kernel: str | None, launch: Launc
     formula = formula_of(name)
     if formula is not None:
         return formula(detail)
-    over_lists = next((f for pattern, f in _COMPILED_LISTS if pattern.fullmatch(name)), None)
+    over_lists = _list_formula_of(name)
     item = lists.item_bytes_of_kernel(kernel) if kernel is not None else None
     return over_lists(detail, item) if over_lists is not None and item is not None else None
+
+
+@lru_cache(maxsize=1 << 12)
+def _list_formula_of(name: str) -> ListFormula | None:
+    return next((formula for pattern, formula in _COMPILED_LISTS if pattern.fullmatch(name)), None)
 
 
 def _is_double(detail: OpDetail) -> bool:

@@ -49,6 +49,14 @@ def test_a_package_installed_inside_the_root_is_no_code_of_the_users() -> None:
     assert line == SourceLine("/home/ada/net.py", 2, "forward")
 
 
+def test_python_itself_inside_the_root_is_no_code_of_the_users_either() -> None:
+    standard = "/home/ada/miniconda/lib/python3.11/contextlib.py"
+    line = found("/home/ada", STEP, ("/home/ada/net.py", "forward"), (standard, "inner"))
+    assert line == SourceLine("/home/ada/net.py", 2, "forward")
+    below = found("/srv/lib/python3-nets", STEP, ("/srv/lib/python3-nets/net.py", "forward"))
+    assert below == SourceLine("/srv/lib/python3-nets/net.py", 2, "forward")
+
+
 def test_without_a_root_code_outside_packages_comes_before_packages_and_those_before_nothing() -> None:
     package, other = (f"{SITE}/timm/vit.py", "attend"), ("/home/bob/net.py", "forward")
     assert found(None, STEP, other, package) == SourceLine("/home/bob/net.py", 2, "forward")

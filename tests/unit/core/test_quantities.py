@@ -112,3 +112,23 @@ def test_a_duration_is_within_two_per_cent_of_what_it_says(ns: int) -> None:
     number, unit = quantities.duration(ns).replace(",", "").split(" ")
     shown = float(number) * {"s": 1e9, "ms": 1e6, "µs": 1e3, "ns": 1.0}[unit]
     assert shown == pytest.approx(ns, rel=0.02)
+
+
+@pytest.mark.parametrize(
+    ("number", "text"),
+    [
+        (None, "unknown"),
+        (0, "0"),
+        (0.0482, "0.0482"),
+        (2.5, "2.50"),
+        (118.72, "119"),
+        (1063.4, "1,060"),
+        (2e-6, "2e-06"),
+    ],
+)
+def test_a_measure_without_a_unit_has_three_digits(number: float | None, text: str) -> None:
+    assert quantities.decimal(number) == text
+
+
+def test_a_long_time_keeps_its_sign() -> None:
+    assert quantities.duration(-125e9) == f"-{quantities.duration(125e9)}" == "-2 min 5 s"

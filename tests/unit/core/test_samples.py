@@ -76,3 +76,9 @@ def test_a_real_difference_excludes_1_and_noise_does_not() -> None:
     assert ratio_interval(base, _noisy(8e5, 0.05, seed=2)).low > 1.0
     same = ratio_interval(base, _noisy(1e6, 0.05, seed=2))
     assert same.low < 1.0 < same.high
+
+
+def test_thinning_keeps_the_first_and_spreads_over_the_whole_time() -> None:
+    assert Samples(tuple(range(120))).thinned(40).ns == tuple(range(0, 120, 3))
+    assert Samples((1, 2)).thinned(40) == Samples((1, 2))
+    assert len(Samples(tuple(range(101))).thinned(40).ns) == 40

@@ -15,8 +15,10 @@ from analyzer.derive.collectives import collectives, is_collective
 from analyzer.derive.rank_summary import RankName, summarize_rank
 from analyzer.derive.ranks import compare_ranks
 from analyzer.rank_analysis import TraceSettings, analyze_path
+from analyzer.reporting.renderer import Page
+from analyzer.reporting.terminal import render
 from analyzer.rules.rank_straggler import judge
-from analyzer.trace_analysis import rank_facts
+from analyzer.trace_analysis import AMONG_RANKS, BETWEEN_DEVICES, rank_facts
 from collectors.readers.kineto import read_trace
 from tests.rank_files import COLLECTIVE, a_rank, traces_of
 from tests.rule_facts import facts
@@ -199,3 +201,16 @@ def test_a_folder_with_one_bad_file_gives_the_report_of_the_others(tmp_path: Pat
     assert report.ranks is not None
     assert (len(report.ranks.ranks), len(report.ranks.lost)) == (3, 1)
     assert any("rank3.json" in note for note in report.notes)
+
+
+def test_after_all_ranks_were_analyzed_nothing_advises_to_analyze_them(tmp_path: Path) -> None:
+    for rank in range(3):
+        a_rank(50.0, 400.0).save(tmp_path / f"rank{rank}.json")
+    alone = analyze_path(str(tmp_path / "rank0.json"), TraceSettings())
+    assert BETWEEN_DEVICES in alone.headline
+    report = analyze_path(str(tmp_path), TraceSettings())
+    page = render(report, Page())
+    assert "analyze the folder" not in page
+    assert AMONG_RANKS in report.headline
+    assert report.next_command.startswith("analyze compare ")
+    assert "OTHER" not in report.next_command

@@ -36,10 +36,18 @@ def _bomb(mebibytes: int) -> bytes:
 
 def test_a_gzip_bomb_is_refused_before_it_is_unpacked(tmp_path: Path) -> None:
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    with pytest.raises(UnreadableFileError, match="decompression bomb"):
+    with pytest.raises(UnreadableFileError, match="decompression bomb") as caught:
         _read(tmp_path, _bomb(120))
+    assert "unpack it yourself" in str(caught.value.hint)
     grown_kib = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before
     assert grown_kib < 150 << 10
+
+
+def test_a_start_written_over_several_lines_costs_its_row_alone(tmp_path: Path) -> None:
+    odd = '{"ph": "X", "name": "b", "ts": [1,\n2], "dur": 1}'
+    trace = _read(tmp_path, f"[{ROW}, {odd}, {ROW}]")
+    assert len(trace) == 2
+    assert any("start is missing" in note for note in trace.notes)
 
 
 def test_more_text_than_the_limit_is_refused(tmp_path: Path) -> None:
