@@ -9,19 +9,36 @@ import importlib
 from typing import TYPE_CHECKING, Any, Final
 
 if TYPE_CHECKING:
+    from analyzer.comparing import compare_paths as compare
     from analyzer.core.report import Report
     from analyzer.pipeline import analyze_in_process as analyze
+    from analyzer.rank_analysis import analyze_path as analyze_trace
     from analyzer.reporting.json import read_report as load_report
     from collectors.workload import Workload
+    from dashboard.inline import show as dashboard
     from optimizers.plan import read_plan as load_plan
     from optimizers.production import optimize
 
     __version__: str
 
-__all__ = ["Report", "Workload", "__version__", "analyze", "load_plan", "load_report", "optimize"]
+__all__ = [
+    "Report",
+    "Workload",
+    "__version__",
+    "analyze",
+    "analyze_trace",
+    "compare",
+    "dashboard",
+    "load_plan",
+    "load_report",
+    "optimize",
+]
 
 _HOMES: Final = {
     "analyze": ("analyzer.pipeline", "analyze_in_process"),
+    "analyze_trace": ("analyzer.rank_analysis", "analyze_path"),
+    "compare": ("analyzer.comparing", "compare_paths"),
+    "dashboard": ("dashboard.inline", "show"),
     "load_plan": ("optimizers.plan", "read_plan"),
     "load_report": ("analyzer.reporting.json", "read_report"),
     "optimize": ("optimizers.production", "optimize"),
@@ -29,14 +46,14 @@ _HOMES: Final = {
     "Workload": ("collectors.workload", "Workload"),
     "__version__": ("analyzer.version", "VERSION"),
 }
-_GIVE_REPORTS: Final = frozenset({"Report", "analyze", "load_report"})
+_GIVE_WHAT_IS_SHOWN: Final = frozenset({"Report", "analyze", "analyze_trace", "compare", "load_report"})
 
 
 def __getattr__(name: str) -> Any:
     if name not in _HOMES:
         raise AttributeError(f"module 'analyzer' has no attribute {name!r}")
     module, attribute = _HOMES[name]
-    if name in _GIVE_REPORTS:
+    if name in _GIVE_WHAT_IS_SHOWN:
         importlib.import_module("analyzer.notebook").show_reports_in_ipython()
     return getattr(importlib.import_module(module), attribute)
 

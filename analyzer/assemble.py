@@ -12,6 +12,7 @@ from analyzer.core.graphs import GapKey, Graph, Region, SourceLine
 from analyzer.core.plan import EAGER, FUSED
 from analyzer.core.report import (
     DEFAULT_PLAN,
+    MOST_SAMPLES,
     CandidateReport,
     GapReport,
     GraphReport,
@@ -92,6 +93,7 @@ def assemble(measured: Measured, *, target: str, next_command: str) -> Report:
         input_sets=input_sets(measured),
         host_waits=_host_waits(before),
         crowd=_crowd(measured),
+        origin=measured.origin,
     )
 
 
@@ -271,7 +273,13 @@ def _candidate(tried: CandidateTrial) -> CandidateReport:
         pool_bytes=trial.pool_bytes,
         python_fallbacks=trial.python_fallbacks,
         caveat=caveat_of(tried.candidate),
+        step_samples=_kept(trial.step_ns),
+        step_baseline_samples=_kept(trial.against),
     )
+
+
+def _kept(samples: Samples | None) -> Samples | None:
+    return samples.thinned(MOST_SAMPLES) if samples is not None else None
 
 
 def _median(samples: Samples | None) -> int | None:

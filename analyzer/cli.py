@@ -15,7 +15,7 @@ from typing import Final
 from analyzer.commands import analyze
 from analyzer.commands.command import Command, CommandParser
 from analyzer.commands.command_list import COMMANDS
-from analyzer.core.errors import ExitCode, GraphboundError, UsageError
+from analyzer.core.errors import ExitCode, GraphboundError
 from analyzer.interrupts import exit_code_of, what_ended
 from analyzer.reporting.plain_text import plain_lines
 
@@ -30,7 +30,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     try:
         return int(_dispatch(list(sys.argv[1:] if argv is None else argv)))
     except GraphboundError as error:
-        return _report_error(error)
+        return report_error(error)
     except BrokenPipeError:
         return _leave_closed_pipe()
     except OSError as error:
@@ -47,14 +47,12 @@ def _dispatch(words: list[str]) -> ExitCode | int:
     command = next((c for c in COMMANDS if words and words[0] == c.name), None)
     if command is not None:
         return _run(command, _parser(command), words[1:])
-    if not words:
-        raise UsageError("what should be analysed?", hint="`analyze model.py`; `analyze --help` shows the rest")
     return _run(analyze.COMMAND, _main_parser(), words)
 
 
 def _run(command: Command, parser: CommandParser, words: list[str]) -> ExitCode | int:
     try:
-        arguments = parser.parse_args(words)
+        arguments = parser.parse_args(words, argparse.Namespace(words=tuple(words)))
     except SystemExit as done:
         # argparse ends the process after --help and --version.
         return int(done.code or 0)
@@ -95,7 +93,8 @@ class _PrintVersion(argparse.Action):
         parser.exit()
 
 
-def _report_error(error: GraphboundError) -> int:
+def report_error(error: GraphboundError) -> int:
+    """Say it on stderr; the exit code that it ends with."""
     _say(f"error: {error.message}")
     if error.hint is not None:
         _say(f"hint: {error.hint}")

@@ -1,6 +1,6 @@
-"""Shows a Report as the value of a notebook cell.
+"""Shows a Report, or a comparison of two recordings, as the value of a notebook cell.
 
-The Report is a value of the core, which must not know how it is shown; so IPython is told instead, by its own registry
+They are values of the core, which must not know how they are shown; so IPython is told instead, by its own registry
 of displays. Outside IPython nothing happens. Registering twice is the same as once.
 """
 
@@ -10,11 +10,12 @@ import sys
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from analyzer.core.compared import Compared
     from analyzer.core.report import Report
 
 
 def show_reports_in_ipython() -> None:
-    """Register the HTML and the text display of Report with the running IPython, if one runs."""
+    """Register the displays with the running IPython, if one runs: HTML and text of a Report, text of a comparison."""
     ipython = sys.modules.get("IPython")
     shell = ipython.get_ipython() if ipython is not None else None
     if shell is None:
@@ -23,6 +24,7 @@ def show_reports_in_ipython() -> None:
     # By name, so that numpy is not imported for a report that is never shown.
     formatters["text/html"].for_type_by_name("analyzer.core.report", "Report", _html)
     formatters["text/plain"].for_type_by_name("analyzer.core.report", "Report", _print_text)
+    formatters["text/plain"].for_type_by_name("analyzer.core.compared", "Compared", _print_compared)
 
 
 def _html(report: Report) -> str:
@@ -38,3 +40,9 @@ def _print_text(report: Report, printer: Any, cycle: bool) -> None:
     from analyzer.reporting.terminal import render
 
     printer.text(render(report, Page()))
+
+
+def _print_compared(compared: Compared, printer: Any, cycle: bool) -> None:
+    from analyzer.reporting.compared_text import compared_text
+
+    printer.text(compared_text(compared))

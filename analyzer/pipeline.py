@@ -11,16 +11,19 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, Final
 
+from analyzer.after_recording import judge_default, run_variants
 from analyzer.asked import require_possible
 from analyzer.assemble import assemble
-from analyzer.core.errors import ExitCode, GraphboundError, UserProgramError
+from analyzer.core.errors import ExitCode, GraphboundError
 from analyzer.core.graphs import Capture
+from analyzer.core.origin import Origin
 from analyzer.core.plan import FUSED, Plan
 from analyzer.core.report import Report, Stage
 from analyzer.core.run import Finished, LostChildError, Skip
 from analyzer.core.settings import Mode, RunSettings, WorkloadSpec
 from analyzer.diagnosis import diagnose
 from analyzer.driver import ChildDriver, Driver, LocalDriver
+from analyzer.excerpts import with_excerpts
 from analyzer.export_stage import export_model, require_one_graph
 from analyzer.fallback import better_plan
 from analyzer.interrupts import exit_code_of, undisturbed, what_ended
@@ -30,18 +33,18 @@ from analyzer.narrator import Narrator
 from analyzer.next_command import next_command
 from analyzer.plan_evidence import with_evidence
 from analyzer.progress import Progress, SilentProgress
-from analyzer.replan import renewed_plan
+from analyzer.replan import renewed_plan, require_this_model
+from analyzer.report_page import draw_page
 from analyzer.run_folder import RunFolder, name_of
 from analyzer.search_time import LOADING, loading_seconds, search_seconds
-from analyzer.targets import contenders_for, predictions, targets_of
+from analyzer.targets import contenders_for, named_backends, predictions, require_backends, targets_of
+from collectors.commit import commit_at
 from collectors.model_file import is_path, require_model_file
 from optimizers.candidates.known import candidate_notes
 from optimizers.search import Aims, search
 
 DEFAULT_PATIENCE: Final = 5.0
 """The default compilation may be silent five times as long as a candidate's: without it there is nothing to compare."""
-
-NOT_JUDGED: Final = "the results of torch.compile's default could not be compared with the model's"
 
 STEP_LIMIT_S: Final = 600.0
 """Silence allowed while steps run: forty samples of 15 s."""
@@ -113,6 +116,12 @@ def _finish_in_process(workload: Any, optimize: bool, out: str | Path | None, pr
             return _Run(settings, folder, driver, told).finish()
 
 
+def _origin(target: str) -> Origin:
+    """Of the repository that holds the user's file; of that around the working directory where there is no file."""
+    folder = Path(target).absolute().parent if is_path(target) else Path.cwd()
+    return Origin(began_s=int(time.time()), commit=commit_at(folder))
+
+
 class _Run:
     """One run in progress."""
 
@@ -121,7 +130,7 @@ class _Run:
         self._folder = folder
         self._driver = driver
         self._progress = progress
-        self._measured = Measured()
+        self._measured = Measured(origin=_origin(settings.workload.target))
         self._skip: list[Skip] = []
 
     def finish(self) -> Finished:
@@ -149,11 +158,16 @@ class _Run:
             with undisturbed():
                 self._driver.close()
         with undisturbed():
-            return Finished(self._save(), exit_code, self._folder.shown, ended_by)
+            report = self._save()
+        if self._settings.out is not None or self._settings.isolate:  # else the folder is a temporary one
+            draw_page(report, self._folder, self._progress)
+        return Finished(report, exit_code, self._folder.shown, ended_by)
 
     def _save(self) -> Report:
         target = self._settings.workload.target
         report = assemble(self._measured, target=target, next_command=self._next_command())
+        origin = self._measured.origin
+        report = with_excerpts(report, Path.cwd(), None if origin is None else origin.began_s)
         try:
             self._folder.save_report(report)
             if self._measured.plan is not None:
@@ -186,7 +200,10 @@ class _Run:
     def _start(self) -> None:
         measured = self._measured
         with self._stage(LOADING):
-            measured.facts = start_afresh(self._driver, self._skip)
+            facts = start_afresh(self._driver, self._skip)
+            if backends := named_backends(self._settings):
+                require_backends(backends, self._driver.call("known_backends"))
+            measured.facts = facts
             measured.versions = self._driver.call("versions")
             measured.environment = self._driver.call("environment")
             measured.eager_ns = self._driver.call("time_eager", limit_s=STEP_LIMIT_S)
@@ -212,37 +229,11 @@ class _Run:
         self._diagnose_plan()
 
     def _judge_default(self) -> bool:
-        """Compare the default's results with the model's own; False where that cost the process which held it.
-
-        After the profiled pass, as it puts the first state back. Where a plan was verified, that has told it.
-        """
-        measured = self._measured
-        if measured.verification is not None:
+        """Where a plan was verified, that has told it. False where it cost the process that holds the default."""
+        if self._measured.verification is not None:
             return True
         with self._stage("comparing results"):
-            try:
-                measured.default_accuracy = self._driver.call("judge_default", limit_s=STEP_LIMIT_S)
-            except LostChildError as lost:
-                measured.notes.append(f"{NOT_JUDGED}: {lost.message}")
-                start_afresh(self._driver, self._skip)
-                return False
-            except UserProgramError as error:  # no room for a second copy, as a rule
-                measured.notes.append(f"{NOT_JUDGED}: {error.message}")
-        return True
-
-    def _run_variants(self) -> None:
-        """Hear what torch compiles again for other inputs of the user's. Their graphs run in no step that was timed."""
-        measured = self._measured
-        assert measured.capture is not None
-        try:
-            changed: Capture | None = self._driver.call("run_variants", limit_s=self._default_limit_s())
-        except LostChildError as lost:
-            measured.notes.append(f"the inputs of get_input_variants could not be run: {lost.message}")
-            start_afresh(self._driver, self._skip)
-            return
-        if changed is not None:
-            measured.capture = replace(measured.capture, recompiles=changed.recompiles)
-            measured.facts = self._driver.call("facts")
+            return judge_default(self._driver, self._measured, self._skip, STEP_LIMIT_S)
 
     def _is_on_cpu(self) -> bool:
         return self._measured.facts is not None and self._measured.facts.device == "cpu"
@@ -251,6 +242,7 @@ class _Run:
         measured = self._measured
         with self._stage("compiling with torch.compile's defaults"):
             measured.capture = self._capture()
+            require_this_model(self._settings.plan, measured)
             measured.uncompiled = self._driver.call("uncompiled")
             measured.compile_ns = self._driver.call("compile_times")
             reasons = dict.fromkeys(measured.uncompiled.values())
@@ -292,7 +284,7 @@ class _Run:
             path = self._folder.before_trace
             measured.profiled_step_ns = self._driver.call("profile", path, limit_s=STEP_LIMIT_S)
         if self._judge_default():
-            self._run_variants()
+            run_variants(self._driver, self._measured, self._skip, self._default_limit_s())
         with self._stage("measuring the device"):
             measured.device = self._driver.known_device(measured.facts.device, STEP_LIMIT_S)
             if self._driver.is_isolated and not self._is_on_cpu():

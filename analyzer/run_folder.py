@@ -15,9 +15,15 @@ from typing import Final
 from analyzer.core.errors import UsageError
 from analyzer.core.plan import Plan
 from analyzer.core.report import Report
-from analyzer.reporting.json import write_report
+from analyzer.reporting.html import RENDERER as PAGE_RENDERER
+from analyzer.reporting.json import write_report, write_whole
+from analyzer.reporting.renderer import Page
+from analyzer.reporting.shown_step import ShownStep
+from analyzer.reporting.word import Word
+from analyzer.rules import RULES
 from optimizers.plan import write_plan
 
+PAGE_FILE: Final = "report.html"
 _LOCK: Final = ".running"
 """Holds the number of the process that writes the folder."""
 
@@ -51,6 +57,11 @@ class RunFolder:
     @property
     def report(self) -> Path:
         return self.path / "report.json"
+
+    @property
+    def page(self) -> Path:
+        """The report as one file for a browser."""
+        return self.path / PAGE_FILE
 
     @property
     def plan(self) -> Path:
@@ -92,14 +103,30 @@ class RunFolder:
 
     def clear(self) -> None:
         """Remove what an earlier run left under the same name, so that no file is of another run than its neighbour."""
-        for old in (self.report, self.plan, self.before_trace, self.after_trace, self.package, self.program_log):
+        for old in (
+            self.report,
+            self.page,
+            self.plan,
+            self.before_trace,
+            self.after_trace,
+            self.package,
+            self.program_log,
+        ):
             old.unlink(missing_ok=True)
 
-    def save_report(self, report: Report) -> None:
+    def save_report(self, report: Report, steps: tuple[ShownStep, ...] = ()) -> None:
+        """Both forms of it; `steps` are those of the traces, for the page. Raises OSError."""
         write_report(report, self.report)
+        write_page(report, self.page, steps)
 
     def save_plan(self, plan: Plan) -> None:
         write_plan(plan, self.plan)
+
+
+def write_page(report: Report, path: Path, steps: tuple[ShownStep, ...] = ()) -> None:
+    """`report.html`, or what `path` calls it, whole or not at all. Raises OSError."""
+    page = Page(rules=tuple(Word(rule.id, rule.doc) for rule in RULES), steps=steps)
+    write_whole(path, PAGE_RENDERER.render(report, page).encode())
 
 
 def name_of(target: str) -> str:

@@ -10,10 +10,11 @@ import webbrowser
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from analyzer.core.errors import MissingExtraError, UnreadableFileError, UsageError
 from analyzer.reporting.plain_text import plain
+from analyzer.run_listing import holds_runs
 
 if TYPE_CHECKING:
     import dash
@@ -24,6 +25,7 @@ LOOPBACK: Final = "127.0.0.1"
 _THREADS: Final = 8
 """A browser asks over six connections at once."""
 ASSETS: Final = Path(__file__).resolve().parent / "assets"
+ROOT: Final = "/"
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,24 +37,48 @@ class Server:
     close: Callable[[], None]
 
 
-def make_app(target: Path, token: str | None = None) -> dash.Dash:
-    """The page of a run folder, a trace or a folder of ranks, read now. A folder that is missing, empty or partial
-    gives a page that says so. With a token, only who brings it is let in; without one, only this machine.
+@dataclass(frozen=True, slots=True)
+class ServedRuns:
+    """The pages of several runs; `server` is their WSGI application, as it is of a `dash.Dash`."""
+
+    server: Any
+
+
+def make_app(target: Path, token: str | None = None) -> dash.Dash | ServedRuns:
+    """The page of a run folder, a trace or a folder of ranks, read now; of a folder of runs their pages, each read when
+    it is asked for. A folder that is missing, empty or partial gives a page that says so. With a token, only who brings
+    it is let in; without one, only this machine.
 
     Raises MissingExtraError where Dash is not installed, UnreadableFileError for a trace that cannot be read.
     """
-    _require_dash()
+    require_dash()
     from dashboard.run_folder import read_run, read_target  # numpy and msgspec, which looking for dash does without
 
+    if holds_runs(target):
+        return _runs_of(target, token)
     return app_of(read_target(target) if target.exists() else read_run(target), token)
 
 
-def app_of(data: RunData, token: str | None = None) -> dash.Dash:
-    """The page of what was read."""
+def _runs_of(folder: Path, token: str | None) -> ServedRuns:
+    from dashboard.entry import guard
+    from dashboard.runs_app import runs_server  # flask, and what reads runs
+
+    server = runs_server(folder, lambda data, prefix: app_of(data, prefix=prefix).server)
+    guard(server, token)
+    return ServedRuns(server)
+
+
+def app_of(data: RunData, token: str | None = None, *, prefix: str = ROOT) -> dash.Dash:
+    """The page of what was read. With another `prefix` than the root it lies there behind a server of several pages,
+    which asks for the token.
+    """
     import dash  # 0.7 s, and optional in an installation without dependencies
 
+    from dashboard import compare_callbacks
+    from dashboard.callbacks import add_callbacks
     from dashboard.entry import guard
-    from dashboard.layout import page_layout
+    from dashboard.layout import layout_of
+    from dashboard.report_route import add_report_route
     from dashboard.timeline.routes import add_routes
     from dashboard.timelines import timeline_page
 
@@ -63,16 +89,25 @@ def app_of(data: RunData, token: str | None = None) -> dash.Dash:
         title=html_text.escape(f"Graphbound: {plain(Path(data.folder).name, 60)}"),
         update_title="",
         meta_tags=[{"name": "viewport", "content": "width=device-width, initial-scale=1"}],
+        routes_pathname_prefix=ROOT,
+        requests_pathname_prefix=prefix,
     )
     # Without it a page with developer tools would ask plotly.com for the newest version.
     app.enable_dev_tools(debug=False, dev_tools_disable_version_check=True)
-    app.layout = page_layout(data)
-    add_routes(app.server, timeline_page(data))
-    guard(app.server, token)
+    app.layout = layout_of(data)
+    add_callbacks(app, data)
+    compare_callbacks.register(app, data)
+    timelines = timeline_page(data)
+    add_routes(app.server, timelines)
+    add_report_route(app.server, data.report, lambda: timelines, data.folder)
+    if prefix == ROOT:
+        guard(app.server, token)
     return app
 
 
-def make_server(app: dash.Dash, port: int | None, host: str | None = None, token: str | None = None) -> Server:
+def make_server(
+    app: dash.Dash | ServedRuns, port: int | None, host: str | None = None, token: str | None = None
+) -> Server:
     """Bind to `port` of the loopback address or of `host`, a free one for None. Raises UsageError where that fails."""
     listener = _listener(port, host or LOOPBACK)
     number = listener.getsockname()[1]
@@ -90,8 +125,8 @@ def make_server(app: dash.Dash, port: int | None, host: str | None = None, token
 
 
 def serve(target: Path, port: int | None, open_browser: bool, host: str | None = None) -> None:
-    """Serve a run folder, a trace or a folder of ranks until Ctrl-C; the address goes to stderr. With a `host` it
-    listens there, and the address carries a token without which nothing is answered.
+    """Serve a run folder, a folder of runs, a trace or a folder of ranks until Ctrl-C; the address goes to stderr. With
+    a `host` it listens there, and the address carries a token without which nothing is answered.
 
     Raises UnreadableFileError where there is no such thing, or nothing in it that could be shown, UsageError where the
     port is taken, MissingExtraError.
@@ -100,16 +135,24 @@ def serve(target: Path, port: int | None, open_browser: bool, host: str | None =
         raise UnreadableFileError(
             f"{target}: there is no such run folder or trace", hint="`analyze model.py` writes one"
         )
-    _require_dash()
+    require_dash()
     from dashboard.entry import new_token
-    from dashboard.run_folder import read_target, require_contents  # as above
+    from dashboard.run_folder import newest_readable, read_target, require_contents  # as above
 
-    # A trace of a million events takes half a minute to be judged.
-    print(f"reading {plain(str(target))}", file=sys.stderr, flush=True)
-    data = read_target(target)
-    require_contents(data)
     token = new_token() if host is not None else None
-    server = make_server(app_of(data, token), port, host, token)
+    app: dash.Dash | ServedRuns
+    if holds_runs(target):
+        print(
+            f"the newest run of {plain(str(target))} is {plain(newest_readable(target))}", file=sys.stderr, flush=True
+        )
+        app = _runs_of(target, token)
+    else:
+        # A trace of a million events takes half a minute to be judged.
+        print(f"reading {plain(str(target))}", file=sys.stderr, flush=True)
+        data = read_target(target)
+        require_contents(data)
+        app = app_of(data, token)
+    server = make_server(app, port, host, token)
     print(f"dashboard: {server.url} (Ctrl-C to stop)", file=sys.stderr, flush=True)
     if open_browser:
         webbrowser.open(server.url)
@@ -119,7 +162,8 @@ def serve(target: Path, port: int | None, open_browser: bool, host: str | None =
         server.close()
 
 
-def _require_dash() -> None:
+def require_dash() -> None:
+    """Raises MissingExtraError where Dash is not installed; does not import it."""
     if importlib.util.find_spec("dash") is None:
         raise MissingExtraError("the dashboard needs dash, which is not installed", hint="pip install dash waitress")
 

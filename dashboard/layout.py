@@ -2,39 +2,69 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 from dash import html
 
 from analyzer.reporting.plain_text import plain
-from dashboard.panels.panel import Component, Page, Panel
+from dashboard.panels.panel import Component, Page, Panel, attribute
 from dashboard.panels.panel_list import PANELS
 from dashboard.run_folder import RunData
+from dashboard.runs import Among, address_of, when_changed
+
+
+def layout_of(data: RunData) -> Component | Callable[[], Component]:
+    """What Dash takes as the layout: made anew for a page where other runs have come or gone."""
+    if data.among is None:
+        return page_layout(data)
+    return when_changed(data.among, lambda here: page_layout(replace(data, among=here)))
 
 
 def page_layout(data: RunData) -> Component:
     """Every page at once: `assets/gb_2_pages.js` shows the one that the address names, so that a link reopens it."""
     panels = [panel for panel in PANELS if panel.applies(data)]
     pages = [page for page in Page if any(panel.page is page for panel in panels)]
-    links = [html.A(_title(page), href=f"#page={page.value}", **_data("data-page-link", page.value)) for page in pages]
+    links = [
+        html.A(_title(page), href=f"#page={page.value}", **attribute("data-page-link", page.value)) for page in pages
+    ]
     head = html.Header(
         [
             html.H1("Graphbound"),
-            html.Span(plain(Path(data.folder).name or data.folder, 80), className="gb-quiet"),
-            html.Nav(links, **_data("aria-label", "pages")),
+            _name(data),
+            html.Nav(links, **attribute("aria-label", "pages")),
+            *(
+                [html.A("report.html", href="report.html", download="", className="gb-quiet")]
+                if data.report is not None
+                else []
+            ),
         ]
     )
     return html.Div([head, html.Main([_section(panel, data) for panel in panels])], className="gb-page")
 
 
+def _name(data: RunData) -> Component:
+    """What is shown; where the server has other runs too, a choice of them."""
+    here = data.among
+    if here is None or not here.can_open:
+        return html.Span(plain(Path(data.folder).name or data.folder, 80), className="gb-quiet")
+    names = [run.name for run in here.choices]
+    shown = names if here.name is None or here.name in names else [here.name, *names]
+    return html.Select(
+        [_option(here, name) for name in shown], **attribute("data-gb-runs", ""), **attribute("aria-label", "run")
+    )
+
+
+def _option(here: Among, name: str) -> Component:
+    # From a page at /run/NAME/; a server may itself lie behind another.
+    return html.Option(plain(name, 80), value=f"../{address_of(name).rsplit('/', 2)[1]}/", selected=name == here.name)
+
+
 def _section(panel: Panel, data: RunData) -> Component:
-    return html.Section([html.H2(panel.title), *panel.build(data)], id=panel.id, **_data("data-page", panel.page.value))
-
-
-def _data(name: str, value: str) -> dict[str, Any]:
-    """An attribute whose name is no Python name."""
-    return {name: value}
+    return html.Section(
+        [html.H2(panel.title), *panel.build(data)], id=panel.id, **attribute("data-page", panel.page.value)
+    )
 
 
 def _title(page: Page) -> str:

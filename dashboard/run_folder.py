@@ -15,9 +15,11 @@ from analyzer.core.shell import shell_path
 from analyzer.core.trace import Trace
 from analyzer.rank_analysis import TraceSettings, analyze_path
 from analyzer.reporting.json import REPORT_FILE, read_report
+from analyzer.run_listing import holds_runs, list_runs, what_to_make
 from analyzer.trace_analysis import analyze_trace
 from collectors.readers.kineto import read_trace
 from collectors.readers.sources import Source, list_sources
+from dashboard.runs import Among, among
 from dashboard.timeline.recording import Recording, recording_of
 
 BEFORE_FILE: Final = "before.trace.json.gz"
@@ -36,6 +38,10 @@ NO_EVENTS: Final = (
 )
 
 
+MOST_TRIED: Final = 50
+"""Runs that are looked into for one that can be read."""
+
+
 @dataclass(frozen=True, slots=True)
 class Side:
     """One timeline. Where `recording` is None, `missing` says why and what to do."""
@@ -48,7 +54,7 @@ class Side:
 @dataclass(frozen=True, slots=True)
 class RunData:
     """Where `report` is None, `missing` says why and what to do; `unreadable` is the error where a file was there.
-    `sides` are the timelines from top to bottom.
+    `sides` are the timelines from top to bottom. `among` are the runs beside it, None for what is no run folder.
     """
 
     folder: str
@@ -56,24 +62,30 @@ class RunData:
     missing: str | None
     sides: tuple[Side, ...]
     unreadable: UnreadableFileError | None = None
+    among: Among | None = None
 
 
 def read_target(path: Path) -> RunData:
-    """A run folder, a trace, or a folder or archive of the traces of ranks. Raises UnreadableFileError for a trace, or
-    for ranks, of which nothing can be read.
+    """A run folder, the newest run of a folder of runs, a trace, or a folder or archive of the traces of ranks. Raises
+    UnreadableFileError for a trace, or for ranks, of which nothing can be read.
     """
     if path.is_dir():
         own = (REPORT_FILE, BEFORE_FILE, AFTER_FILE)
         if any((path / name).exists() for name in own) or not any(path.iterdir()):
-            return read_run(path)
+            return read_run(path, among(path))
+        if holds_runs(path):
+            newest = path / newest_readable(path)
+            return read_run(newest, among(newest))
     elif path.name == REPORT_FILE and path.exists():
-        return read_run(path.parent)
+        return read_run(path.parent, among(path.parent))
     listing = list_sources(str(path))
     return _one_trace(path, listing.sources[0]) if len(listing.sources) == 1 else _ranks(path, listing.sources)
 
 
-def read_run(folder: Path) -> RunData:
-    """All that can be read of a run folder. Raises nothing for a file that is absent, cut or not what it should be."""
+def read_run(folder: Path, here: Among | None = None) -> RunData:
+    """All that can be read of a run folder, which lies `here`. Raises nothing for a file that is absent, cut or not
+    what it should be.
+    """
     report, missing, unreadable = _report(folder)
     device = report.device if report is not None else None
     return RunData(
@@ -85,7 +97,30 @@ def read_run(folder: Path) -> RunData:
             _side("after", folder / AFTER_FILE, NO_AFTER, device),
         ),
         unreadable=unreadable,
+        among=here,
     )
+
+
+def newest_readable(folder: Path) -> str:
+    """The name of the newest run of which something can be shown. Raises UnreadableFileError where there is none."""
+    listing = list_runs(folder)
+    first: GraphboundError | None = None
+    for run in listing.runs[:MOST_TRIED]:
+        found = has_contents(folder / run.name)
+        if found is None:
+            return run.name
+        first = first or found
+    if first is not None:
+        raise first
+    raise UnreadableFileError(f"{folder}: there is no run in this folder", hint=what_to_make(folder))
+
+
+def has_contents(folder: Path) -> UnreadableFileError | None:
+    """None where a run folder has a report that can be read, or a trace; else why nothing of it can be shown."""
+    _, missing, unreadable = _report(folder)
+    if missing is None or any((folder / name).is_file() for name in (BEFORE_FILE, AFTER_FILE)):
+        return None
+    return unreadable or UnreadableFileError(f"{folder}: there is no {REPORT_FILE} in this folder, and no timeline")
 
 
 def require_contents(data: RunData) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -9,10 +10,19 @@ from tempfile import TemporaryDirectory
 from typing import Final
 
 from analyzer.checking.against import Beside, run_beside
-from analyzer.checking.project import POLICY_FILE, Project, find_project, read_baseline, write_baseline, write_text
+from analyzer.checking.project import (
+    POLICY_FILE,
+    Project,
+    find_project,
+    policy_target,
+    read_baseline,
+    write_baseline,
+    write_text,
+)
 from analyzer.checking.settings import CheckSettings
 from analyzer.checking.sources import FileSources
 from analyzer.checking.subjects import Made, graphs_alone, is_run, saved, spec_of, whole_run
+from analyzer.checking.worktree import commit_of
 from analyzer.core.baseline import Baseline, ModelBaseline
 from analyzer.core.errors import ExitCode, GraphboundError, UsageError
 from analyzer.core.gate import GateResult, GateStatus, ModelGate
@@ -26,8 +36,9 @@ from analyzer.gate.judge import Case, baseline_of, judge
 from analyzer.gate.policy_text import policy_text
 from analyzer.gate.reading import Needs
 from analyzer.progress import Progress
-from analyzer.reporting.json import REPORT_FILE
+from analyzer.reporting.json import REPORT_FILE, write_report
 from analyzer.rules import RULES
+from collectors.model_file import is_path, require_model_file
 from optimizers.plan import read_plan
 
 RULE_IDS: Final = tuple(rule.id for rule in RULES)
@@ -48,16 +59,30 @@ def run_check(settings: CheckSettings, progress: Progress) -> GateResult:
     Raises UsageError where there is nothing to judge or a file is none; a model that cannot be run is in the result.
     """
     project = find_project(settings.budget_file, Path.cwd())
-    targets = settings.targets or tuple(_from_policy(model, project) for model in project.policy.models)
+    targets = settings.targets or tuple(policy_target(model, project) for model in project.policy.models)
     if not targets:
         raise UsageError(
             "what should be checked?", hint='`analyze check model.py`, or models = ["model.py"] in [tool.graphbound]'
         )
+    _require_possible(targets, settings, project)
     stored, shown = _stored(settings, project)
     with TemporaryDirectory(prefix="graphbound-check-") as scratch:
-        check = _Check(settings, project, stored, shown, Path(scratch), progress)
+        check = _Check(settings, project, stored, shown, Path(scratch), progress, targets)
         judged = [check.judged(target) for target in targets]
     return _result(settings, project, stored, shown, judged)
+
+
+def _require_possible(targets: Sequence[str], settings: CheckSettings, project: Project) -> None:
+    """What is wrong with one of them is said before any of them has run. Raises UsageError."""
+    for target in targets:
+        if not is_run(target):
+            _found(target)
+        elif settings.against is not None:
+            raise UsageError(
+                f"--against runs the model itself, and {target} is a recorded run", hint="give it model.py"
+            )
+    if settings.against is not None:
+        commit_of(settings.against, project.root)
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,6 +93,7 @@ class _Check:
     shown: str
     scratch: Path
     progress: Progress
+    targets: tuple[str, ...]
 
     def judged(self, target: str) -> _Judged:
         name = _name(target, self.settings.mode, self.project)
@@ -76,9 +102,9 @@ class _Check:
             name = _name_of(made.report, self.project) if is_run(target) else name
             case = self._case(name, made)
             beside = self._beside(name, target)
-        except UsageError:
-            raise
         except GraphboundError as error:
+            if isinstance(error, UsageError) and len(self.targets) == 1:
+                raise  # the whole command was wrong
             text = error.message if error.hint is None else f"{error.message} ({error.hint})"
             return _Judged(ModelGate(name, None, (), error=text, error_code=int(error.exit_code)))
         if beside is not None:
@@ -100,12 +126,23 @@ class _Check:
             return saved(target)
         settings = self.settings
         spec = spec_of(_found(target), settings.mode, settings.device, settings.entry)
+        out = self._out(target)
         if not settings.runs:
-            return graphs_alone(spec, self.progress)
+            return self._kept(graphs_alone(spec, self.progress), out)
         plan = self.project.policy.plan(_name(target, settings.mode, self.project))
-        return whole_run(
-            spec, None if plan is None else str(self.project.folder / plan), self._out(target), self.progress
-        )
+        made = whole_run(spec, None if plan is None else str(self.project.folder / plan), out, self.progress)
+        return made if settings.out is None else replace(made, folder=out)
+
+    def _kept(self, made: Made, out: Path) -> Made:
+        """A report without a run of its own, in a folder of its own where folders are kept."""
+        if self.settings.out is None:
+            return made
+        try:
+            out.mkdir(parents=True, exist_ok=True)
+            write_report(made.report, out / REPORT_FILE)
+        except OSError as error:
+            raise UsageError(f"cannot write {out}: {error.strerror or error}", hint="choose another --out") from error
+        return replace(made, folder=out)
 
     def _case(self, name: str, made: Made) -> Case:
         report = made.report
@@ -132,10 +169,6 @@ class _Check:
         """The base, where another commit was asked for."""
         if self.settings.against is None:
             return None
-        if is_run(target):
-            raise UsageError(
-                f"--against runs the model itself, and {target} is a recorded run", hint="give it model.py"
-            )
         return run_beside(name, _found(target), self.settings, self.project, self.scratch, self.progress)
 
     def _plan(self, name: str) -> Plan | None:
@@ -143,8 +176,13 @@ class _Check:
         return None if path is None else read_plan(self.project.folder / path)
 
     def _out(self, target: str) -> Path:
-        number = len(list(self.scratch.iterdir()))
-        return self.scratch / f"{number}-{Path(target).stem}"
+        """A folder of its own for each model, kept or not; a number tells two models of one name apart."""
+        if self.settings.out is None:
+            return self.scratch / f"{len(list(self.scratch.iterdir()))}-{Path(target).stem}"
+        names = [re.sub(r"[^A-Za-z0-9_.-]+", "_", Path(each).stem).strip(".") or "model" for each in self.targets]
+        number = self.targets.index(target)
+        name = names[number] if names.count(names[number]) == 1 else f"{names[number]}-{number}"
+        return Path.cwd() / self.settings.out / name
 
 
 def _name(target: str, mode: str, project: Project) -> str:
@@ -169,18 +207,12 @@ def _reach(report: Report, runs: bool) -> Needs:
 
 
 def _found(target: str) -> str:
-    """An absolute path for a file: processes are started in other folders too."""
+    """An absolute path for a file: processes are started in other folders too. Raises UsageError."""
     path = Path(target)
-    if path.suffix == ".py" or path.exists():
-        if not path.is_file():
-            raise UsageError(f"there is no file {target}")
-        return str(path.resolve())
-    return target
-
-
-def _from_policy(model: str, project: Project) -> str:
-    path = project.folder / model
-    return str(path) if Path(model).suffix == ".py" or path.exists() else model
+    if not is_path(target) and not path.exists():
+        return target
+    require_model_file(path)
+    return str(path.resolve())
 
 
 def _stored(settings: CheckSettings, project: Project) -> tuple[Baseline | None, str]:
@@ -205,7 +237,8 @@ def _result(
     known = stored or Baseline()
     notes: list[str] = []
     if settings.against is None and (stored is None or settings.baseline is None or not is_run(settings.baseline)):
-        notes += _write(settings, project, known, shown, judged)
+        said, known = _write(settings, project, known, shown, judged)
+        notes += said
     models = tuple(one.gate for one in judged)
     sources = FileSources(project.root, Path.cwd())
     is_known = settings.against is not None or any(one.case is not None and one.case.baseline for one in judged)
@@ -233,25 +266,32 @@ def _is_changed(model: ModelGate) -> bool:
 
 def _write(
     settings: CheckSettings, project: Project, known: Baseline, shown: str, judged: Sequence[_Judged]
-) -> list[str]:
-    """Store what has no baseline yet, and never in place of anything: that is accepted with `--init`, or by hand."""
+) -> tuple[list[str], Baseline]:
+    """Store what has no baseline yet, and never in place of anything: that is accepted with `--init`, or by hand. What
+    there is to say, and what is stored now.
+    """
     path = _baseline_path(settings, project)
     whole = [one for one in judged if one.stored is not None]
     if settings.init:
+        if not whole:
+            return ["nothing was written: no model could be judged"], known
         notes = _write_policy(settings, project, whole)
-        write_baseline(path, _with(known, (one.stored for one in whole if one.stored is not None)))
-        return [*notes, f"wrote the values of {_models(whole)} to {shown}"]
+        known = _with(known, (one.stored for one in whole if one.stored is not None))
+        write_baseline(path, known)
+        return [*notes, f"wrote the values of {_models(whole)} to {shown}"], known
     new = [one for one in whole if one.case is not None and one.case.baseline is None]
     times = [(one, entry) for one in whole if one not in new and (entry := _new_times(one)) is not None]
     if not new and not times:
-        return []
+        return [], known
     added = [one.stored for one in new if one.stored is not None]
-    write_baseline(path, _with(known, (*added, *(entry for _, entry in times))))
-    notes = [f"no baseline yet of {_models(new)}: its values were written to {shown}; commit it"] if new else []
+    known = _with(known, (*added, *(entry for _, entry in times)))
+    write_baseline(path, known)
+    whose = "its" if len(new) == 1 else "their"
+    notes = [f"no baseline yet of {_models(new)}: {whose} values were written to {shown}; commit it"] if new else []
     if times:
         names = _models([one for one, _ in times])
         notes.append(f"no times yet of this machine class for {names}: written to {shown}")
-    return notes
+    return notes, known
 
 
 def _new_times(one: _Judged) -> ModelBaseline | None:

@@ -6,13 +6,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from analyzer.checking.sources import root_above
 from analyzer.core.baseline import Baseline
 from analyzer.core.errors import UsageError
 from analyzer.core.policy import Policy
 from analyzer.gate.baseline_file import decode_baseline, encode_baseline
 from analyzer.gate.policy_file import read_policy
 from analyzer.reporting.json import write_whole
+from collectors.checkout_root import root_above
+from collectors.model_file import is_path, require_model_file
 
 POLICY_FILE: Final = "graphbound.toml"
 PROJECT_FILE: Final = "pyproject.toml"
@@ -50,6 +51,19 @@ def find_project(budget_file: str | None, start: Path) -> Project:
             if policy is not None:
                 return Project(policy, folder, root or folder)
     return Project(Policy(folder=str(start)), start, root or start)
+
+
+def policy_target(model: str, project: Project) -> str:
+    """A model of the policy as a target: a file is found from the policy's folder. Raises UsageError."""
+    path = project.folder / model
+    if not is_path(model):
+        return model
+    try:
+        require_model_file(path)
+    except UsageError as error:
+        where = f"{project.policy.source}: models has {model!r}"
+        raise UsageError(f"{where}, and {error.message}", hint=error.hint) from error
+    return str(path)
 
 
 def read_baseline(path: Path, shown: str) -> Baseline | None:

@@ -12,7 +12,8 @@ class CheckSettings:
     """`targets` empty means the models of the policy. `baseline` is a run folder or a file, `against` a git reference.
 
     `runs` False: each model is compiled and called, and nothing is timed or recorded. `init` writes the policy and the
-    baseline from what is found. `device` None means CUDA where there is one.
+    baseline from what is found. `device` None means CUDA where there is one. `out` is where a folder of each model's
+    run is kept, None: nowhere.
     """
 
     targets: tuple[str, ...] = ()
@@ -24,4 +25,5 @@ class CheckSettings:
     mode: Mode = Mode.INFERENCE
     device: str | None = None
     entry: str | None = None
+    out: str | None = None
     command: str = "analyze check"

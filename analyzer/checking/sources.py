@@ -4,19 +4,13 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from analyzer.core.graphs import SourceLine
 from analyzer.core.report import Report
 from analyzer.gate.silence import Silences, joined, read_silences
 from analyzer.reporting.repository import INSTALLED
-
-
-def root_above(folder: Path) -> Path | None:
-    """The folder that holds `.git`, this absolute one or one above it."""
-    # A file in a worktree and in a submodule, else a folder.
-    return next((each for each in (folder, *folder.parents) if (each / ".git").exists()), None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +48,12 @@ class FileSources:
         wheres = (finding.where for finding in report.findings)
         files = sorted({where.file for where in wheres if where is not None and self.is_own(where.file)})
         rules = tuple(known)
-        return joined(read_silences(file, "\n".join(self._lines(file)) + "\n", rules) for file in files)
+        found = [
+            replace(read, notes=tuple(note.replace(file, self.path(file), 1) for note in read.notes))
+            for file in files
+            for read in (read_silences(file, "\n".join(self._lines(file)) + "\n", rules),)
+        ]
+        return joined(found)
 
     def _whole(self, file: str) -> Path:
         if file.startswith("<"):  # `<string>`

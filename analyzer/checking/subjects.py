@@ -5,22 +5,23 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Final
+from typing import Any, Final
 
 from analyzer.assemble import assemble
 from analyzer.core.errors import ExitCode
+from analyzer.core.graphs import Capture
 from analyzer.core.report import Report
 from analyzer.core.settings import Mode, RunSettings, WorkloadSpec
 from analyzer.core.shell import shell_path
-from analyzer.driver import ChildDriver
+from analyzer.driver import ChildDriver, Driver, LocalDriver
 from analyzer.lab import LOAD_LIMIT_S, start_afresh
 from analyzer.measured import Measured
 from analyzer.narrator import Narrator
 from analyzer.pipeline import run
-from analyzer.progress import Progress
+from analyzer.progress import Progress, SilentProgress
 from analyzer.reporting.json import REPORT_FILE, read_report
 
 COMPILE_LIMIT_S: Final = 600.0
@@ -64,23 +65,45 @@ def graphs_alone(spec: WorkloadSpec, progress: Progress) -> Made:
     recorded. Raises GraphboundError.
     """
     told = Narrator(progress)
-    measured = Measured()
     with TemporaryDirectory(prefix="graphbound-check-") as scratch:
         driver = ChildDriver(spec, Path(scratch) / "program.log", told.hear)
-        try:
-            told.stage("loading the model")
-            measured.facts = start_afresh(driver, ())
-            measured.versions = driver.call("versions")
-            measured.environment = driver.call("environment")
-            told.stage("compiling with torch.compile's defaults")
-            measured.capture = driver.call("capture", limit_s=COMPILE_LIMIT_S)
-            measured.uncompiled = driver.call("uncompiled")
-            told.stage("reading the model's operators")
-            measured.ops = driver.call("operators", limit_s=LOAD_LIMIT_S)
-            measured.facts = driver.call("facts")
-        finally:
-            driver.close()
-    return Made(assemble(measured, target=spec.target, next_command=f"analyze {shell_path(spec.target)}"), None)
+        return Made(_captured(driver, told, spec.target, f"analyze {shell_path(spec.target)}"), None)
+
+
+def graphs_in_process(model: Any, inputs: Any, *, mode: str, device: str | None) -> Report:
+    """The same of a model that lives in this process, which is left as it was. `model` and `inputs` as in
+    `analyzer.analyze`. Raises GraphboundError.
+    """
+    from collectors.as_found import left_as_found  # imports torch, which the caller has
+    from collectors.workload import Workload
+
+    told = Narrator(SilentProgress())
+    with left_as_found(model.model if isinstance(model, Workload) else model):
+        workload = model if isinstance(model, Workload) else Workload.of(model, inputs, mode=mode, device=device)
+        return _captured(LocalDriver(workload, told.hear), told, workload.name, "analyze model.py")
+
+
+def _captured(driver: Driver, told: Narrator, target: str, next_command: str) -> Report:
+    """A report of its graphs alone. The driver is closed, whatever happens."""
+    measured = Measured()
+    try:
+        told.stage("loading the model")
+        measured.facts = start_afresh(driver, ())
+        measured.versions = driver.call("versions")
+        measured.environment = driver.call("environment")
+        told.stage("compiling with torch.compile's defaults")
+        measured.capture = driver.call("capture", limit_s=COMPILE_LIMIT_S)
+        measured.uncompiled = driver.call("uncompiled")
+        told.stage("reading the model's operators")
+        measured.ops = driver.call("operators", limit_s=LOAD_LIMIT_S)
+        # A whole run counts what its other inputs have torch compile again, and is held against the same values.
+        changed: Capture | None = driver.call("run_variants", limit_s=COMPILE_LIMIT_S)
+        if changed is not None:
+            measured.capture = replace(measured.capture, recompiles=changed.recompiles)
+        measured.facts = driver.call("facts")
+    finally:
+        driver.close()
+    return assemble(measured, target=target, next_command=next_command)
 
 
 def spec_of(target: str, mode: Mode, device: str | None, entry: str | None) -> WorkloadSpec:

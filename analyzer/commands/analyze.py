@@ -1,17 +1,20 @@
-"""`analyze TARGET`: diagnose, optimise, verify. The command without a word of its own."""
+"""`analyze TARGET…`: diagnose, optimise, verify. The command without a word of its own."""
 
 from __future__ import annotations
 
 import argparse
 import re
+from collections.abc import Collection, Sequence
 from datetime import datetime
+from functools import partial
 from pathlib import Path
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from analyzer.commands.argument_types import byte_count, duration, meaning_changes, names, positive, seconds, shape
 from analyzer.commands.command import Command, add_formats
 from analyzer.commands.dashboard import serve_until_interrupted
 from analyzer.commands.output import print_report, refuse_mixed
+from analyzer.commands.several import Asked, policy_models, refuse_what_is_for_one, run_models
 from analyzer.commands.trace import add_reading, is_trace
 from analyzer.commands.trace import run as run_trace
 from analyzer.core.errors import ExitCode, UsageError
@@ -25,9 +28,13 @@ from analyzer.core.settings import (
     RunSettings,
     WorkloadSpec,
 )
-from analyzer.core.shell import shell_path
+from analyzer.core.shell import shell_command, shell_path
 from analyzer.interrupts import ending_signals_interrupt
 from analyzer.progress import make_progress
+from collectors.model_file import is_path, require_model_file
+
+if TYPE_CHECKING:
+    from analyzer.reporting.shown_step import ShownStep
 
 RUNS: Final = Path("runs")
 NAMED_MODELS: Final = ("timm:", "torchvision:", "hf:")
@@ -36,15 +43,17 @@ DTYPES: Final = ("float32", "float64", "bfloat16", "float16")
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
-        "target",
+        "targets",
         metavar="TARGET",
+        nargs="*",
         help="a Python file with get_model() and get_inputs(), with class Model, or with model and inputs; "
-        "or timm:NAME, torchvision:NAME, hf:CONFIG_OR_FOLDER; or a recorded trace, or a folder of ranks",
+        "or timm:NAME, torchvision:NAME, hf:CONFIG_OR_FOLDER; or a recorded trace, or a folder of ranks; several "
+        "models are run one by one (default: models of [tool.graphbound])",
     )
     parser.add_argument("--mode", choices=[m.value for m in Mode], default=Mode.INFERENCE.value, help="what a step is")
     parser.add_argument("--device", choices=("cuda", "cpu"), help="default: cuda where there is one")
     parser.add_argument("--entry", metavar="NAME", help="a function of the file that returns (model, inputs)")
-    parser.add_argument("--out", metavar="DIR", help="the run folder (default: runs/NAME-TIME)")
+    parser.add_argument("--out", metavar="DIR", help="the run folder, or that of several (default: runs/NAME-TIME)")
     parser.add_argument("-q", "--quiet", action="store_true", help="no progress on stderr")
     add_formats(parser)
     parser.add_argument("--dashboard", action="store_true", help="open the dashboard at the end")
@@ -57,7 +66,19 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> ExitCode | int:
     refuse_mixed(arguments.format)
-    if not arguments.target.startswith(NAMED_MODELS) and is_trace(arguments.target):
+    named = [(target, target) for target in dict.fromkeys(arguments.targets)] or list(policy_models())
+    if not named:
+        raise UsageError(
+            "what should be analysed?",
+            hint='`analyze model.py`, or models = ["model.py"] in [tool.graphbound]; `analyze --help` shows the rest',
+        )
+    if len(named) > 1:
+        return _run_several(arguments, named)
+    return _run_one(argparse.Namespace(**vars(arguments), target=named[0][1]))
+
+
+def _run_one(arguments: argparse.Namespace) -> ExitCode | int:
+    if _is_recorded(arguments.target):
         return run_trace(arguments)
     _refuse_what_is_no_model(arguments.target)
     settings = run_settings(arguments, datetime.now())
@@ -69,7 +90,7 @@ def run(arguments: argparse.Namespace) -> ExitCode | int:
             finished = run_pipeline(settings, progress)
     finally:
         progress.close()
-    print_report(finished.report, arguments.format)
+    print_report(finished.report, arguments.format, steps=partial(_steps, finished.folder))
     if finished.exit_code != ExitCode.OK:
         return finished.exit_code
     if arguments.dashboard and settings.out is not None:
@@ -77,8 +98,35 @@ def run(arguments: argparse.Namespace) -> ExitCode | int:
     return ExitCode.OK
 
 
-def run_settings(arguments: argparse.Namespace, now: datetime) -> RunSettings:
-    """The settings that the arguments ask for; `now` names the run folder. Raises UsageError."""
+def _steps(folder: Path) -> tuple[ShownStep, ...]:
+    from dashboard.report_timeline import steps_of_run  # what reads traces, for a format that draws them
+
+    return steps_of_run(folder)
+
+
+def _run_several(arguments: argparse.Namespace, named: Sequence[tuple[str, str]]) -> int:
+    """Whatever is wrong with one of them is said before any runs."""
+    targets = [target for _, target in named]
+    refuse_what_is_for_one(arguments, targets, [target for target in targets if _is_recorded(target)])
+    for target in targets:
+        _refuse_what_is_no_model(target)
+        if is_path(target):
+            require_model_file(Path(target))
+    now, taken = datetime.now(), set[Path]()
+    asked = []
+    for name, target in named:
+        out = None if arguments.out is None else str(_unused(Path(arguments.out) / run_stem(target), taken))
+        own = argparse.Namespace(**{**vars(arguments), "target": target, "out": out})
+        settings = run_settings(own, now, taken)
+        taken.add(Path(settings.out or "."))
+        asked.append(Asked(name, settings))
+    return run_models(asked, arguments, shell_command("analyze", *arguments.words))
+
+
+def run_settings(arguments: argparse.Namespace, now: datetime, taken: Collection[Path] = frozenset()) -> RunSettings:
+    """The settings that the arguments ask for of `arguments.target`; `now` names the run folder, which is none of those
+    `taken`. Raises UsageError.
+    """
     if not arguments.target.startswith(NAMED_MODELS):
         _refuse_named_model_flags(arguments)
     spec = WorkloadSpec(
@@ -93,7 +141,7 @@ def run_settings(arguments: argparse.Namespace, now: datetime) -> RunSettings:
     )
     return RunSettings(
         workload=spec,
-        out=arguments.out or str(_unused(RUNS / run_name(arguments.target, now))),
+        out=arguments.out or str(_unused(RUNS / run_name(arguments.target, now), taken)),
         optimize=arguments.optimize,
         compile_timeout_s=arguments.compile_timeout,
         candidates=arguments.candidates,
@@ -110,9 +158,13 @@ def run_settings(arguments: argparse.Namespace, now: datetime) -> RunSettings:
 
 def run_name(target: str, now: datetime) -> str:
     """`gptlite-20260101-120000`, fit for a folder of any system."""
+    return f"{run_stem(target)}-{now:%Y%m%d-%H%M%S}"
+
+
+def run_stem(target: str) -> str:
+    """`gptlite`, of `examples/gptlite.py`."""
     last = re.split(r"[/\\:]", target.rstrip("/\\"))[-1].removesuffix(".py")
-    name = re.sub(r"[^A-Za-z0-9_.-]+", "_", last).strip("._")[:60] or "run"
-    return f"{name}-{now:%Y%m%d-%H%M%S}"
+    return re.sub(r"[^A-Za-z0-9_.-]+", "_", last).strip("._")[:60] or "run"
 
 
 def _add_named_model(group: argparse._ArgumentGroup) -> None:
@@ -171,6 +223,10 @@ def _add_production(group: argparse._ArgumentGroup) -> None:
     group.add_argument("--export", choices=[e.value for e in Export], help="write the model as a package as well")
 
 
+def _is_recorded(target: str) -> bool:
+    return not target.startswith(NAMED_MODELS) and is_trace(target)
+
+
 def _refuse_what_is_no_model(target: str) -> None:
     if target.startswith(NAMED_MODELS):
         return
@@ -194,10 +250,10 @@ def _ranges(given: tuple[object, ...] | None) -> tuple[DimRange, ...]:
     return tuple(one for one in given or () if isinstance(one, DimRange))
 
 
-def _unused(folder: Path) -> Path:
-    """The folder, or with a number where a run of the same second has taken it."""
+def _unused(folder: Path, taken: Collection[Path]) -> Path:
+    """The folder, or with a number where a run of the same second, or one of those to come, has taken it."""
     numbered = (folder.with_name(f"{folder.name}-{number}") for number in range(2, 1000))
-    return folder if not folder.exists() else next(f for f in numbered if not f.exists())
+    return next(each for each in (folder, *numbered) if each not in taken and not each.exists())
 
 
 COMMAND: Final = Command(

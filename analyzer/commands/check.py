@@ -6,7 +6,8 @@ import argparse
 from typing import Final
 
 from analyzer.commands.command import Command, add_formats
-from analyzer.commands.output import print_gate, refuse_mixed
+from analyzer.commands.comment import comment_on
+from analyzer.commands.output import print_gate, refuse_mixed, refuse_ungated
 from analyzer.core.errors import UsageError
 from analyzer.core.settings import Mode
 from analyzer.core.shell import shell_command, shell_path, shell_word
@@ -34,14 +35,25 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--entry", metavar="NAME", help="a function of the file that returns (model, inputs)")
     parser.add_argument("-q", "--quiet", action="store_true", help="no progress on stderr")
     add_formats(parser)
+    told = parser.add_argument_group("what is kept and told")
+    told.add_argument("--out", metavar="DIR", help="keep the run folder of each model here (default: none is kept)")
+    told.add_argument(
+        "--comment",
+        action="store_true",
+        help="on a GitHub runner: one comment on the pull request, written over by the next check (needs GITHUB_TOKEN)",
+    )
+    told.add_argument("--comment-name", metavar="NAME", help="tells apart the comments of one job (default: none)")
 
 
 def run(arguments: argparse.Namespace) -> int:
     refuse_mixed(arguments.format)
+    refuse_ungated(arguments.format)
     if arguments.against is not None and arguments.baseline is not None:
         raise UsageError("--against and --baseline exclude one another", hint="a base is a commit, or what was stored")
     if arguments.against is not None and arguments.init:
         raise UsageError("--init stores this run, and --against stores nothing", hint="leave one of them out")
+    if arguments.comment_name is not None and not arguments.comment:
+        raise UsageError("--comment-name names the comment of --comment", hint="add --comment")
     # numpy and msgspec: `analyze --help` does without.
     from analyzer.checking.check import run_check
     from analyzer.checking.settings import CheckSettings
@@ -57,6 +69,7 @@ def run(arguments: argparse.Namespace) -> int:
         mode=Mode(arguments.mode),
         device=arguments.device,
         entry=arguments.entry,
+        out=arguments.out,
         command=_again(arguments),
     )
     progress = make_progress(quiet=arguments.quiet)
@@ -66,6 +79,8 @@ def run(arguments: argparse.Namespace) -> int:
     finally:
         progress.close()
     print_gate(result, arguments.format, gate_text(result))
+    if arguments.comment:
+        comment_on(result, arguments.comment_name or "")
     return result.exit_code
 
 

@@ -7,11 +7,12 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
 
-from analyzer.checking.sources import root_above
 from analyzer.core.gate import GateResult
 from analyzer.core.graphs import SourceLine
+from analyzer.core.model_runs import ModelRuns
 from analyzer.core.report import Report
 from analyzer.reporting.repository import LineText, Repository
+from collectors.checkout_root import root_above
 
 RUNNER_FOLDERS: Final = ("GITHUB_WORKSPACE", "CI_PROJECT_DIR")
 """Where GitHub's and GitLab's runners say that they put the repository."""
@@ -20,7 +21,7 @@ MOST_SOURCE_BYTES: Final = 4 * 2**20
 """Of a file whose lines are read; a source that is longer was not written by hand."""
 
 
-def found_repository(shown: Report | GateResult) -> Repository:
+def found_repository(shown: Report | GateResult | ModelRuns) -> Repository:
     """The repository around the working directory, else the one that the runner names, else that directory itself;
     with the lines that are spoken of, as far as they can be read here.
     """
@@ -36,13 +37,14 @@ def _root_of_runner() -> Path | None:
     return next((Path(name) for name in named if name and Path(name).is_dir()), None)
 
 
-def _places(shown: Report | GateResult) -> Iterator[SourceLine]:
+def _places(shown: Report | GateResult | ModelRuns) -> Iterator[SourceLine]:
     if isinstance(shown, Report):
         yield from (finding.where for finding in shown.findings if finding.where is not None)
         return
-    for model in shown.models:
-        if model.report is not None:
-            yield from _places(model.report)
+    for one in shown.runs if isinstance(shown, ModelRuns) else shown.models:
+        if one.report is not None:
+            yield from _places(one.report)
+    for model in shown.models if isinstance(shown, GateResult) else ():
         yield from (check.where for check in model.checks if check.where is not None)
 
 

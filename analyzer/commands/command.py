@@ -10,7 +10,7 @@ from typing import Final, NoReturn
 
 from analyzer.core.errors import ExitCode, UsageError
 
-FORMATS: Final = ("terminal", "json", "github", "markdown", "sarif", "gitlab", "junit")
+FORMATS: Final = ("terminal", "json", "github", "markdown", "sarif", "gitlab", "junit", "html")
 """The formats of a report. Named here, because the list of renderers imports what `--help` must not."""
 
 TWO_FORMATS: Final = FORMATS[:2]

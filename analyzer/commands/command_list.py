@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from typing import Final
 
-from analyzer.commands import check, compare, dashboard, demo, doctor, explain, show, trace
+from analyzer.commands import check, compare, dashboard, demo, doctor, explain, perfetto, show, trace
 from analyzer.commands.command import Command
 
 COMMANDS: Final[tuple[Command, ...]] = (
     dashboard.COMMAND,
     show.COMMAND,
+    perfetto.COMMAND,
     explain.COMMAND,
     demo.COMMAND,
     doctor.COMMAND,

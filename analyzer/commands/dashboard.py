@@ -1,4 +1,6 @@
-"""`analyze dashboard PATH`: serves a run folder, a trace or the traces of ranks to a browser on this machine."""
+"""`analyze dashboard PATH`: serves a run folder, all runs of a folder, a trace or the traces of ranks to a browser on
+this machine.
+"""
 
 from __future__ import annotations
 
@@ -7,14 +9,20 @@ from pathlib import Path
 from typing import Final
 
 from analyzer.commands.command import Command, add_port
-from analyzer.core.errors import ExitCode
+from analyzer.core.errors import ExitCode, UnreadableFileError
+
+RUNS: Final = "runs"
+"""Where `analyze model.py` puts run folders that are given no other place."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "run",
         metavar="PATH",
-        help="a run folder that `analyze model.py` wrote, a trace, or the traces of ranks",
+        nargs="?",
+        default=RUNS,
+        help="a run folder that `analyze model.py` wrote, a folder of such (default: %(default)s), a trace, or the "
+        "traces of ranks",
     )
     add_port(parser)
     parser.add_argument(
@@ -32,8 +40,15 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> ExitCode:
-    serve_until_interrupted(Path(arguments.run), arguments.port, open_browser=arguments.open, host=arguments.host)
+    target = Path(arguments.run)
+    if arguments.run == RUNS and _holds_nothing(target):
+        raise UnreadableFileError(f"there is no run in {RUNS}/ here", hint="`analyze model.py` writes one")
+    serve_until_interrupted(target, arguments.port, open_browser=arguments.open, host=arguments.host)
     return ExitCode.OK
+
+
+def _holds_nothing(folder: Path) -> bool:
+    return not folder.exists() or (folder.is_dir() and not any(folder.iterdir()))
 
 
 def serve_until_interrupted(target: Path, port: int | None, *, open_browser: bool, host: str | None = None) -> None:

@@ -19,15 +19,20 @@ from analyzer.core.errors import InternalError, UsageError
 
 if TYPE_CHECKING:
     from analyzer.core.gate import GateResult
+    from analyzer.core.model_runs import ModelRuns
     from analyzer.core.report import Report
     from analyzer.reporting.renderer import Page
+    from analyzer.reporting.shown_step import ShownStep
 
 MAX_WIDTH: Final = 120
 """Columns: longer lines of text are hard to follow."""
 
 NEEDED_CHARACTERS: Final = "→×µ–…·"
 
-DOCUMENTS: Final = ("json", "sarif", "gitlab", "junit")
+DRAWN: Final = "html"
+"""The format that draws the steps of a trace."""
+
+DOCUMENTS: Final = ("json", "sarif", "gitlab", "junit", DRAWN)
 """Formats for programs: nothing else may share stdout with one, and they are UTF-8 whatever the terminal takes."""
 
 SUMMARY_BYTES: Final = 1_048_576
@@ -38,9 +43,15 @@ SUMMARY_LEAST_BYTES: Final = 65_536
 Rendered = Callable[[str, "Page"], str]
 """From the id of a format and a page to text."""
 
+Steps = Callable[[], "tuple[ShownStep, ...]"]
+"""Reads traces, which takes a while."""
 
-def print_report(report: Report, asked: Sequence[Output] | None, *, is_announced: bool = True) -> None:
+
+def print_report(
+    report: Report, asked: Sequence[Output] | None, *, is_announced: bool = True, steps: Steps = lambda: ()
+) -> None:
     """Write a report in each format that was asked for, None: for the terminal. `is_announced`: tell a CI runner too.
+    `steps` gives those of its traces, and is asked for them by a format that draws them.
 
     Raises BrokenPipeError where the reader has gone, UsageError where a file cannot be written or formats exclude one
     another.
@@ -49,9 +60,10 @@ def print_report(report: Report, asked: Sequence[Output] | None, *, is_announced
     from analyzer.reporting.renderers import renderer
 
     def rendered(format_id: str, page: Page) -> str:
-        return renderer(format_id).render(report, page)
+        drawn = replace(page, steps=steps()) if format_id == DRAWN else page
+        return renderer(format_id).render(report, drawn)
 
-    _write(rendered, partial(_surroundings, report), asked, is_announced=is_announced)
+    _write(rendered, partial(surroundings, report), asked, is_announced=is_announced)
 
 
 def print_gate(gate: GateResult, asked: Sequence[Output] | None, terminal_text: str) -> None:
@@ -66,13 +78,26 @@ def print_gate(gate: GateResult, asked: Sequence[Output] | None, terminal_text: 
             raise InternalError(f"the format {format_id} shows no gates")
         return render_gate(gate, page)
 
-    _write(rendered, partial(_surroundings, gate), asked, is_announced=True)
+    _write(rendered, partial(surroundings, gate), asked, is_announced=True)
+
+
+def print_runs(runs: ModelRuns, asked: Sequence[Output] | None) -> None:
+    """The same with the reports of several models. `refuse_single` has let the formats pass."""
+    from analyzer.reporting.renderers import renderer  # as above
+
+    def rendered(format_id: str, page: Page) -> str:
+        render_runs = renderer(format_id).render_runs
+        if render_runs is None:
+            raise InternalError(f"the format {format_id} shows one report alone")
+        return render_runs(runs, page)
+
+    _write(rendered, partial(surroundings, runs), asked, is_announced=True)
 
 
 def print_text(text: str) -> None:
     """Print text that ends in its newline; a character that the stream cannot take becomes `?`."""
     if sys.stdout is not None:  # closed by whoever started us (`>&-`, a service): nobody reads
-        _print_to(sys.stdout, text)
+        print_text_to(sys.stdout, text)
 
 
 def page_of(stream: TextIO) -> Page:
@@ -97,7 +122,31 @@ def refuse_mixed(asked: Sequence[Output] | None) -> None:
         )
 
 
-def _surroundings(shown: Report | GateResult) -> Page:
+def refuse_single(asked: Sequence[Output] | None) -> None:
+    """Raises UsageError where a format cannot hold the reports of several models."""
+    from analyzer.reporting.renderers import renderer  # as above
+
+    single = [each.format for each in asked or () if renderer(each.format).render_runs is None]
+    if single:
+        raise UsageError(
+            f"{' and '.join(single)} can hold one report alone, and several models were asked for",
+            hint=f"`analyze show RUN --format {single[0]}:FILE` writes it of each run folder afterwards",
+        )
+
+
+def refuse_ungated(asked: Sequence[Output] | None) -> None:
+    """Raises UsageError where a format has no place for what a check found."""
+    from analyzer.reporting.renderers import renderer  # as above
+
+    ungated = [o.format for o in asked or () if o.format != FORMATS[0] and renderer(o.format).render_gate is None]
+    if ungated:
+        raise UsageError(
+            f"{' and '.join(ungated)} shows a report, and no gates",
+            hint="the run folder holds report.html; `analyze show RUN --format html:FILE` writes it again",
+        )
+
+
+def surroundings(shown: Report | GateResult | ModelRuns) -> Page:
     """A page that knows the repository and the rules; where it will be shown is said later."""
     from analyzer.commands.checkout import found_repository
     from analyzer.reporting.renderer import Page
@@ -132,7 +181,7 @@ def _write(
         # The runner reads both streams for commands.
         stream = sys.stderr if has_document else sys.stdout
         if stream is not None:
-            _print_to(stream, rendered("github", known))
+            print_text_to(stream, rendered("github", known))
 
 
 def _print(rendered: Rendered, known: Page, format_id: str, *, is_on_runner: bool) -> None:
@@ -145,12 +194,13 @@ def _print(rendered: Rendered, known: Page, format_id: str, *, is_on_runner: boo
     elif is_on_runner and format_id == FORMATS[0]:
         # A name in a report may begin like one of the runner's commands. The word that ends this is not to be guessed.
         word = os.urandom(16).hex()
-        _print_to(sys.stdout, f"::stop-commands::{word}\n{text}::{word}::\n")
+        print_text_to(sys.stdout, f"::stop-commands::{word}\n{text}::{word}::\n")
     else:
-        _print_to(sys.stdout, text)
+        print_text_to(sys.stdout, text)
 
 
-def _print_to(stream: TextIO, text: str) -> None:
+def print_text_to(stream: TextIO, text: str) -> None:
+    """The same to another stream."""
     encoding = stream.encoding or "utf-8"
     stream.write(text.encode(encoding, errors="replace").decode(encoding))
     stream.flush()
@@ -185,7 +235,7 @@ def _append_summary(rendered: Rendered, known: Page) -> None:
 
 def _warn(text: str) -> None:
     if sys.stderr is not None:
-        _print_to(sys.stderr, f"warning: {text}\n")
+        print_text_to(sys.stderr, f"warning: {text}\n")
 
 
 def _is_ascii(stream: TextIO) -> bool:

@@ -5,13 +5,19 @@ from __future__ import annotations
 import argparse
 import re
 import sys
+from functools import cache
 from pathlib import Path
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from analyzer.commands.argument_types import positive
 from analyzer.commands.command import Command, add_formats
-from analyzer.commands.output import print_report
-from analyzer.core.errors import ExitCode
+from analyzer.commands.output import DRAWN, print_report
+from analyzer.core.errors import ExitCode, UsageError
+from analyzer.run_listing import holds_runs, what_to_type
+
+if TYPE_CHECKING:
+    from analyzer.reporting.shown_step import ShownStep
+    from analyzer.trace_analysis import Analyzed
 
 _ENDINGS: Final = re.compile(
     r".*\.(?:json(?:\.gz|\.gzip|\.zst|\.zstd)?|tar(?:\.gz|\.bz2|\.xz|\.zst)?|tgz|tzst|zip)", re.IGNORECASE | re.DOTALL
@@ -34,7 +40,7 @@ def is_trace(target: str) -> bool:
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("target", metavar="PATH", help="a trace; a folder, archive, glob or URL of the traces of ranks")
-    parser.add_argument("--out", metavar="DIR", help="also write report.json there")
+    parser.add_argument("--out", metavar="DIR", help="also write report.json and report.html there")
     parser.add_argument("-q", "--quiet", action="store_true", help="no progress on stderr")
     add_formats(parser)
     add_reading(parser)
@@ -48,9 +54,13 @@ def add_reading(parser: argparse._ActionsContainer) -> None:
 
 
 def run(arguments: argparse.Namespace) -> ExitCode:
+    folder = Path(arguments.target)
+    if holds_runs(folder):
+        raise UsageError(f"{arguments.target} is a folder of runs, and no trace", hint=what_to_type(folder))
     # numpy and msgspec: `analyze --help` does without.
     from analyzer.rank_analysis import TraceSettings, analyze_path
     from analyzer.reporting.json import REPORT_FILE, write_report
+    from analyzer.run_folder import PAGE_FILE, write_page
     from analyzer.trace_cache import reading_settings
 
     def heard(text: str) -> None:
@@ -60,12 +70,23 @@ def run(arguments: argparse.Namespace) -> ExitCode:
     # The workers of a cluster have homes of their own, which are not this command's to fill.
     keeps = arguments.cache and arguments.cluster is None
     settings = TraceSettings(arguments.workers, arguments.cluster, reading_settings(keeps=keeps))
-    report = analyze_path(arguments.target, settings, heard)
+    judged: list[Analyzed] = []
+    # Kept for a picture alone: a long trace is gigabytes.
+    is_drawn = arguments.out is not None or any(each.format == DRAWN for each in arguments.format or ())
+    report = analyze_path(arguments.target, settings, heard, judged.append if is_drawn else lambda _: None)
+
+    @cache
+    def steps() -> tuple[ShownStep, ...]:
+        from dashboard.report_timeline import steps_of_analyzed  # what draws, for those who asked for a picture
+
+        return tuple(step for one in judged for step in steps_of_analyzed(one))
+
     if arguments.out is not None:
         folder = Path(arguments.out)
         folder.mkdir(parents=True, exist_ok=True)
         write_report(report, folder / REPORT_FILE)
-    print_report(report, arguments.format)
+        write_page(report, folder / PAGE_FILE, steps())
+    print_report(report, arguments.format, steps=steps)
     return ExitCode.OK
 
 

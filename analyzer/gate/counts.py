@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from analyzer.core import quantities
-from analyzer.core.baseline import ModelBaseline, StoredValue
+from analyzer.core.baseline import ModelBaseline, StoredPlace, StoredValue
 from analyzer.core.gate import GateCheck, GateLevel, GateStatus, GateUnit
 from analyzer.core.gate_text import gate_number
 from analyzer.core.graphs import SourceLine
@@ -70,7 +70,8 @@ def unknown_check(check: GateCheck, setting: GateSetting, reading: Reading, *, i
 
 
 def not_compared(check: GateCheck, gate: Gate, reason: str) -> GateCheck:
-    text = f"{said(gate, check.measured)}; not compared: {reason}"
+    found = "" if check.measured is None else f"{said(gate, check.measured)}; "
+    text = f"{found}not compared: {reason}"
     return replace(check, status=GateStatus.NOT_COMPARED, reason=reason, message=text)
 
 
@@ -144,6 +145,8 @@ def _past(gate: Gate, setting: GateSetting, check: GateCheck, held: Held) -> Gat
         ns_per_step=cost_ns,
         remedy=first.remedy if first is not None else None,
         rule=first.rule if first is not None else check.rule,
+        cause=first.message if first is not None else None,
+        confidence=first.confidence if first is not None else None,
     )
     return replace(check, message=_message(gate, check, loud, held, is_old_torch))
 
@@ -157,7 +160,15 @@ def _blamed(gate: Gate, held: Held) -> tuple[Place, ...]:
     if fresh or gate.id not in (KERNELS, CODE) or held.baseline is None:
         return fresh
     broken = new_places(held.places, known, ("graph_break",))
-    return broken or tuple(place.among(held.changed) for place in changed_graphs(held.places, known, gate.id))
+    grown = changed_graphs(held.places, known, gate.id)
+    return broken or _new_in(grown, held, known) or tuple(place.among(held.changed) for place in grown)
+
+
+def _new_in(grown: Sequence[Place], held: Held, known: Sequence[StoredPlace]) -> tuple[Place, ...]:
+    """New findings of any timeless rule on a line of the graphs that grew."""
+    lines = {(line.file, line.line) for graph in grown for line in graph.lines}
+    fresh = new_places(held.places, known, TIMELESS)
+    return tuple(place for place in fresh if place.where and (place.where.file, place.where.line) in lines)
 
 
 def new_finding_checks(
@@ -191,6 +202,8 @@ def _new_finding(check: GateCheck, place: Place, held: Held) -> GateCheck:
         ns_per_step=finding.ns_per_step,
         remedy=finding.remedy,
         message=f"new {finding.rule}{_at(place.where, held.sources)}: {finding.message}",
+        cause=finding.message,
+        confidence=finding.confidence,
     )
 
 

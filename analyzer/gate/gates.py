@@ -43,6 +43,10 @@ GATES: Final[tuple[Gate, ...]] = (
         doc="graphs that torch will not run as a CUDA graph",
     ),
     Gate(
+        "new_findings", "new finding", "new findings", GateUnit.COUNT, Needs.GRAPHS, GateLevel.WARN, _appeared,
+        doc="findings that the baseline does not have, of rules that need no clock",
+    ),
+    Gate(
         "kernels", "kernel a step", "kernels a step", GateUnit.COUNT, Needs.STEPS, GateLevel.ERROR, readings.kernels,
         ("many_small_kernels", "graph_break", "unfused_chain"), doc="kernels of a recorded step",
     ),
@@ -62,10 +66,6 @@ GATES: Final[tuple[Gate, ...]] = (
     Gate(
         "accuracy", "of the allowed error", "of the allowed error", GateUnit.ERROR_SIZE, Needs.STEPS, GateLevel.ERROR,
         readings.accuracy, ("compile_changes_results",), doc="the error of the results over what is allowed",
-    ),
-    Gate(
-        "new_findings", "new finding", "new findings", GateUnit.COUNT, Needs.GRAPHS, GateLevel.WARN, _appeared,
-        doc="findings that the baseline does not have, of rules that need no clock",
     ),
     Gate(
         "step_time", "a step", "a step", GateUnit.NS, Needs.CLOCK, GateLevel.ERROR, readings.step_time,

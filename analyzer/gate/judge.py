@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from analyzer.core.baseline import MachineClass, MachineTimes, ModelBaseline, StoredValue
+from analyzer.core.device import Device
 from analyzer.core.gate import GateCheck, GateLevel, GateStatus, ModelGate
 from analyzer.core.graphs import SourceLine
 from analyzer.core.plan import Plan
@@ -134,9 +135,14 @@ def times_of(subject: Subject) -> MachineTimes:
 
 
 def machine_of(report: Report) -> MachineClass:
-    """`system` is the operating system and the processor's kind, without the kernel's version."""
-    device = report.device
-    named = report.versions.platform or platform.platform()
+    """Of a run of this moment: a report that does not name its system is taken to be of this one."""
+    return machine_class(report.device, report.versions.platform or platform.platform())
+
+
+def machine_class(device: Device, named: str) -> MachineClass:
+    """`system` is the operating system and the processor's kind, without the kernel's version: of `named`, as
+    `platform.platform()` gives it.
+    """
     architecture = next((word for word in named.split("-") if word in _ARCHITECTURES), "unknown")
     return MachineClass(
         kind=device.kind,
@@ -166,11 +172,15 @@ def _new_findings(case: Case, held: Held, checks: list[GateCheck]) -> tuple[Gate
     setting = setting_of(gate, case.policy, case.name)
     if setting.level is GateLevel.OFF:
         return ()
-    named = [where for check in checks if check.is_failure or check.is_warning for where in check.places]
+    # A number that any finding may move, as the size of the code, says less of the line than the finding does.
+    own = {gate.id: gate.rules for gate in GATES}
+    told = [check for check in checks if (check.is_failure or check.is_warning) and check.rule in own[check.gate]]
+    named = [where for check in told if check.cause is not None for where in check.places]
     return new_finding_checks(gate, setting, held, named)
 
 
-def _worst(check: GateCheck) -> tuple[int, int, int, float]:
+def _worst(check: GateCheck) -> tuple[int, int, int, float, int]:
     """Among equals, what names a line and costs most first."""
     level = 0 if check.level is GateLevel.ERROR else 1
-    return _WORST_FIRST.index(check.status), level, 0 if check.where else 1, -(check.ns_per_step or 0)
+    place = [gate.id for gate in GATES].index(check.gate)
+    return _WORST_FIRST.index(check.status), level, 0 if check.where else 1, -(check.ns_per_step or 0), place

@@ -22,6 +22,7 @@ TIMELESS: Final = (
     "compile_changes_results",
     "missing_no_grad",
     "host_constant",
+    "unused_gradients",
     "float64_leak",
     "tf32_off",
     "anomaly_mode",

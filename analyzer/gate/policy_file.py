@@ -109,7 +109,7 @@ def _limited(one: Gate, setting: GateSetting, limits: Mapping[str, Any], name: s
         other = "min" if one.is_more_better else "max"
         raise UsageError(f"{name}: {where} takes no {useless}", hint=f"{one.id} is held to a {other}")
     most, least = (
-        _quantity(one, limits[key], name, f"{where}.{key}") if key in limits else None for key in ("max", "min")
+        quantity(one, limits[key], name, f"{where}.{key}") if key in limits else None for key in ("max", "min")
     )
     margin = limits.get("margin")
     if margin is not None and (isinstance(margin, bool) or not isinstance(margin, int | float) or not 0 <= margin < 10):
@@ -117,7 +117,8 @@ def _limited(one: Gate, setting: GateSetting, limits: Mapping[str, Any], name: s
     return replace(setting, most=most, least=least, margin=margin)
 
 
-def _quantity(one: Gate, given: Any, name: str, where: str) -> float:
+def quantity(one: Gate, given: Any, name: str, where: str) -> float:
+    """A limit of this gate, in its unit. Raises UsageError, in which `name` and `where` say what was read."""
     units = _UNITS.get(one.unit, {})
     if isinstance(given, str) and units:
         found = _QUANTITY.fullmatch(given.strip())

@@ -6,6 +6,7 @@ from typing import Final
 
 from analyzer.core.gate import GateResult, GateStatus, ModelGate
 from analyzer.reporting.plain_text import plain
+from analyzer.reporting.rows import place
 
 _MARKS: Final = {
     GateStatus.FAILED: "FAILED",
@@ -17,6 +18,8 @@ _MARKS: Final = {
     GateStatus.PASSED: "ok",
 }
 _WIDTH: Final = max(len(mark) for mark in _MARKS.values())
+SENTENCE_LIMIT: Final = 1_000
+"""Characters: what the user's program said last may be all that there is to go by."""
 _NAMES: Final = 18
 """Columns of the longest id of a gate (cudagraph_refusals)."""
 
@@ -37,13 +40,15 @@ def gate_text(result: GateResult) -> str:
 def _model(model: ModelGate) -> list[str]:
     lines = [plain(model.name)]
     if model.error is not None:
-        lines.append(f"  {'FAILED':<{_WIDTH}}  {plain(model.error)}")
+        lines.append(f"  {'FAILED':<{_WIDTH}}  {plain(model.error, SENTENCE_LIMIT)}")
     told: set[str] = set()
     for check in model.checks:
-        lines.append(f"  {_MARKS[check.status]:<{_WIDTH}}  {check.gate:<{_NAMES}}  {plain(check.message)}")
+        lines.append(
+            f"  {_MARKS[check.status]:<{_WIDTH}}  {check.gate:<{_NAMES}}  {plain(check.message, SENTENCE_LIMIT)}"
+        )
         if (check.is_failure or check.is_warning) and check.remedy is not None and check.remedy not in told:
             # Several numbers that one line changed have one remedy.
             told.add(check.remedy)
-            lines.append(f"  {'':<{_WIDTH}}  {'':<{_NAMES}}  → {plain(check.remedy)}")
-    lines += [f"  silenced: {finding.rule} at {plain(str(finding.where))}" for finding in model.silenced]
+            lines.append(f"  {'':<{_WIDTH}}  {'':<{_NAMES}}  → {plain(check.remedy, SENTENCE_LIMIT)}")
+    lines += [f"  silenced: {finding.rule} at {place(finding.where)}" for finding in model.silenced]
     return lines + [f"  note: {plain(note)}" for note in model.notes]

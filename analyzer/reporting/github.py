@@ -11,6 +11,7 @@ from typing import Final
 
 from analyzer.core import quantities
 from analyzer.core.gate import GateResult
+from analyzer.core.model_runs import ModelRuns
 from analyzer.core.report import Report
 from analyzer.reporting.plain_text import ELLIPSIS, plain, plain_command
 from analyzer.reporting.remarks import (
@@ -23,6 +24,7 @@ from analyzer.reporting.remarks import (
     gate_remarks,
     message_text,
     report_remarks,
+    without_gates,
 )
 from analyzer.reporting.renderer import Page, Renderer
 from analyzer.reporting.rows import place
@@ -46,6 +48,11 @@ def render_gate(gate: GateResult, page: Page) -> str:
     """A line with the gate's own, then a command for each check that failed or warned."""
     remarks = [remark for remark in gate_remarks(gate, page.repository) if remark.is_gated]
     return _page(gate.headline, remarks, has_models=len(gate.models) > 1)
+
+
+def render_runs(runs: ModelRuns, page: Page) -> str:
+    """A line of all models, then a command for each that did not run and for each finding of the others."""
+    return _page(runs.headline, gate_remarks(without_gates(runs), page.repository), has_models=True)
 
 
 def data(text: str) -> str:
@@ -109,5 +116,9 @@ def _left_out(level: Level, number: int) -> str:
 
 
 RENDERER: Final = Renderer(
-    id="github", summary="annotations of a GitHub Actions run", render=render, render_gate=render_gate
+    id="github",
+    summary="annotations of a GitHub Actions run",
+    render=render,
+    render_gate=render_gate,
+    render_runs=render_runs,
 )

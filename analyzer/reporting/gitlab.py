@@ -6,10 +6,11 @@ from collections.abc import Iterable
 from typing import Any, Final, assert_never
 
 from analyzer.core.gate import GateResult
+from analyzer.core.model_runs import ModelRuns
 from analyzer.core.report import Report
 from analyzer.reporting.json import public_json
 from analyzer.reporting.plain_text import file_name, plain, plain_command
-from analyzer.reporting.remarks import PATH_LIMIT, Level, Remark, gate_remarks, report_remarks, told
+from analyzer.reporting.remarks import PATH_LIMIT, Level, Remark, gate_remarks, report_remarks, told, without_gates
 from analyzer.reporting.renderer import Page, Renderer
 
 
@@ -20,6 +21,10 @@ def render(report: Report, page: Page) -> str:
 def render_gate(gate: GateResult, page: Page) -> str:
     """Findings that no gate is about too: GitLab itself tells those that a merge request adds from the others."""
     return _issues(gate_remarks(gate, page.repository))
+
+
+def render_runs(runs: ModelRuns, page: Page) -> str:
+    return _issues(gate_remarks(without_gates(runs), page.repository))
 
 
 def _issues(remarks: Iterable[Remark]) -> str:
@@ -55,5 +60,9 @@ def _severity(level: Level) -> str:
 
 
 RENDERER: Final = Renderer(
-    id="gitlab", summary="a code quality report of GitLab", render=render, render_gate=render_gate
+    id="gitlab",
+    summary="a code quality report of GitLab",
+    render=render,
+    render_gate=render_gate,
+    render_runs=render_runs,
 )

@@ -14,10 +14,12 @@ from analyzer.reporting.device_text import peaks_text
 from analyzer.reporting.palette import part_colour
 from analyzer.reporting.plain_text import COMMAND_LIMIT, plain, plain_command
 from analyzer.reporting.renderer import Page, Renderer
+from analyzer.reporting.report_text import HONESTY_TITLE, outcome_text, warnings_text
 from analyzer.reporting.rows import RegionRow, place, region_rows, verdict_text
 
 SENTENCE_LIMIT: Final = 400
 _BAR_PX: Final = 160
+_MAX_HONESTY: Final = 20
 _MAX_ROWS: Final = 100
 """Rows of a table in a notebook: more make the page slow, and nobody scrolls that far. The rest are counted."""
 
@@ -28,6 +30,7 @@ def render(report: Report, page: Page) -> str:
         _line("p", " · ".join(_what(report)), "color:#666;margin:0"),
         *_warnings(report),
         _line("p", report.headline, "font-weight:bold;margin:4px 0"),
+        *_outcome(report),
         _regions(report),
         _legend(report),
         _findings(report),
@@ -43,12 +46,18 @@ def _what(report: Report) -> tuple[str, ...]:
 
 def _warnings(report: Report) -> list[str]:
     style = "color:#b00020;font-weight:bold;margin:4px 0"
-    warnings = []
-    if report.partial is not None:
-        warnings.append(_line("p", f"Partial report: {report.partial}", style))
-    if report.capture is not None and not report.graphs:
-        warnings.append(_line("p", "No graph was captured: everything runs eager.", style))
+    warnings = [_line("p", warning, style) for warning in warnings_text(report)]
+    if report.honesty:
+        warnings.append(_line("p", HONESTY_TITLE, style))
+        more = len(report.honesty) - _MAX_HONESTY
+        told = [*report.honesty[:_MAX_HONESTY], *([f"and {more} more in report.json"] if more > 0 else [])]
+        warnings.append(f"<ul>{''.join(_line('li', sentence, '') for sentence in told)}</ul>")
     return warnings
+
+
+def _outcome(report: Report) -> list[str]:
+    outcome = outcome_text(report)
+    return [] if outcome is None else [_line("p", outcome, "margin:4px 0")]
 
 
 def _regions(report: Report) -> str:

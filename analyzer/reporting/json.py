@@ -12,6 +12,7 @@ import numpy as np
 
 from analyzer.core.errors import UnreadableFileError
 from analyzer.core.gate import GateResult, ModelGate
+from analyzer.core.model_runs import ModelRuns
 from analyzer.core.report import REPORT_SCHEMA, Report
 from analyzer.reporting.from_wire import report_from_wire
 from analyzer.reporting.plain_text import escaped
@@ -24,6 +25,9 @@ REPORT_FILE: Final = "report.json"
 
 GATE_SCHEMA: Final = 1
 """Of what `analyze check --format json` prints; the reports in it have their own."""
+
+RUNS_SCHEMA: Final = 1
+"""Of what `analyze a.py b.py --format json` prints; the reports in it have their own."""
 
 _UNSAFE: Final = re.compile("[\x7f-\x9f\u061c\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff]")
 """What JSON need not escape and a terminal may obey: DEL, the C1 controls (U+009B starts an escape sequence), marks
@@ -124,6 +128,28 @@ def render_gate(gate: GateResult, page: Page) -> str:
     return public_json(found).decode()
 
 
+def render_runs(runs: ModelRuns, page: Page) -> str:
+    """The runs of several models, each with its whole report; the page changes nothing."""
+    models = [
+        {
+            "name": run.name,
+            "exit_code": run.exit_code,
+            "error": run.error,
+            "folder": run.folder,
+            "report": None if run.report is None else report_to_wire(run.report),
+        }
+        for run in runs.runs
+    ]
+    found = {
+        "schema": RUNS_SCHEMA,
+        "headline": runs.headline,
+        "exit_code": runs.exit_code,
+        "models": models,
+        "command": runs.command,
+    }
+    return public_json(found).decode()
+
+
 def _model_to_wire(model: ModelGate) -> dict[str, Any]:
     return {
         "name": model.name,
@@ -160,5 +186,9 @@ def _without_surrogates(value: Any) -> Any:
 
 
 RENDERER: Final = Renderer(
-    id="json", summary="report.json as it is saved, for other programs", render=render, render_gate=render_gate
+    id="json",
+    summary="report.json as it is saved, for other programs",
+    render=render,
+    render_gate=render_gate,
+    render_runs=render_runs,
 )

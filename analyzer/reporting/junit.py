@@ -12,6 +12,7 @@ from typing import Final, assert_never
 from xml.etree import ElementTree
 
 from analyzer.core.gate import GateCheck, GateResult, GateStatus, ModelGate
+from analyzer.core.model_runs import ModelRun, ModelRuns
 from analyzer.core.report import Report
 from analyzer.reporting.plain_text import plain
 from analyzer.reporting.remarks import DID_NOT_RUN, PARTIAL, Remark, cost_text, report_remarks, where_text
@@ -50,6 +51,18 @@ def render(report: Report, page: Page) -> str:
 def render_gate(gate: GateResult, page: Page) -> str:
     suites = [_suite(model.name, tuple(_of_model(model)), gate.headline) for model in gate.models]
     return _document("Graphbound gates", suites)
+
+
+def render_runs(runs: ModelRuns, page: Page) -> str:
+    """A suite for each model; one without a report is an error."""
+    return _document("Graphbound", [_of_run(run, page) for run in runs.runs])
+
+
+def _of_run(run: ModelRun, page: Page) -> ElementTree.Element:
+    if run.report is None:
+        error = run.error or "it has no report"
+        return _suite(run.name, (_Test(DID_NOT_RUN, _Outcome.ERROR, DID_NOT_RUN, error),), error)
+    return _suite(run.name, tuple(_of_report(run.report, page)), run.report.headline)
 
 
 def _of_report(report: Report, page: Page) -> Iterable[_Test]:
@@ -158,4 +171,10 @@ def _safe(words: str) -> str:
     return plain(words, MESSAGE_LIMIT)
 
 
-RENDERER: Final = Renderer(id="junit", summary="test results as JUnit XML", render=render, render_gate=render_gate)
+RENDERER: Final = Renderer(
+    id="junit",
+    summary="test results as JUnit XML",
+    render=render,
+    render_gate=render_gate,
+    render_runs=render_runs,
+)

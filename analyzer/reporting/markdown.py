@@ -12,6 +12,7 @@ from typing import Final
 
 from analyzer.core import quantities
 from analyzer.core.gate import GateResult, ModelGate
+from analyzer.core.model_runs import ModelRuns
 from analyzer.core.report import Report
 from analyzer.core.shell import shell_path
 from analyzer.core.trial import Change
@@ -19,7 +20,15 @@ from analyzer.reporting.markdown_details import model_details
 from analyzer.reporting.markdown_models import model_table
 from analyzer.reporting.markdown_text import code, command, folded, text
 from analyzer.reporting.plain_text import COMMAND_LIMIT, plain_command
-from analyzer.reporting.remarks import PARTIAL, Remark, cost_text, gate_remarks, report_remarks, where_text
+from analyzer.reporting.remarks import (
+    PARTIAL,
+    Remark,
+    cost_text,
+    gate_remarks,
+    report_remarks,
+    where_text,
+    without_gates,
+)
 from analyzer.reporting.renderer import Page, Renderer
 from analyzer.reporting.repository import Repository
 
@@ -82,6 +91,18 @@ def render_gate(gate: GateResult, page: Page) -> str:
     return _fitted(pieces, page.most_bytes or COMMENT_BYTES)
 
 
+def render_runs(runs: ModelRuns, page: Page) -> str:
+    """A table of the models, then what did not run and what was found, the worst first."""
+    models = without_gates(runs).models
+    remarks = [each for each in gate_remarks(without_gates(runs), page.repository) if each.id != PARTIAL]
+    head = [_first_line(runs.headline), model_table(models, is_gated=False)]
+    failed = [partial(_item, remark, has_models=True) for remark in remarks if remark.is_gated]
+    found = [partial(_item, remark, has_models=True) for remark in remarks if not remark.is_gated]
+    foldable = [partial(_details, model) for model in models if model.report is not None]
+    pieces = _Page(head, [*failed, *_warnings(models), *found], foldable, _tail(runs.command))
+    return _fitted(pieces, page.most_bytes or COMMENT_BYTES)
+
+
 def answer(report: Report) -> str:
     """`2.8× faster with the attached plan` where that was measured; else the headline."""
     comparison = report.comparison
@@ -104,11 +125,11 @@ def _first_line(words: str) -> str:
 
 
 def _item(remark: Remark, *, has_models: bool) -> str:
-    facts = [f"**{text(cost_text(remark) or 'cost not known')}**"]
+    facts = [f"**{remark.level.value}**"] if remark.is_gated else []
+    if not remark.is_gated or remark.ns_per_step is not None:
+        facts.append(f"**{text(cost_text(remark) or 'cost not known')}**")
     facts += [f"{quantities.count(remark.count)} times"] if remark.count > 1 else []
     facts += [remark.confidence.value] if remark.confidence is not None else []
-    if remark.is_gated:
-        facts = [f"**{remark.level.value}**", *(f for f in facts if remark.ns_per_step is not None)]
     of = [code(remark.model, 60)] if has_models else []
     lines = [f"- {' '.join((*of, code(where_text(remark)), code(remark.id)))}: {', '.join(facts)}"]
     lines.append(f"  {text(remark.message)}")
@@ -129,15 +150,17 @@ def _others(items: Sequence[Piece]) -> str:
 def _warnings(models: Sequence[ModelGate]) -> list[Piece]:
     """That a run ended early, and what of a trace cannot be believed."""
     said: list[Piece] = []
-    for report in (model.report for model in models if model.report is not None):
-        if report.partial is not None:
-            said.append(partial(_warning, "Partial report", report.partial))
-        said += [partial(_warning, "To know", sentence) for sentence in report.honesty[:MOST_HONESTY]]
+    for name, report in ((model.name, model.report) for model in models):
+        of = name if len(models) > 1 else None
+        if report is not None and report.partial is not None:
+            said.append(partial(_warning, "Partial report", report.partial, of))
+        honesty = report.honesty[:MOST_HONESTY] if report is not None else ()
+        said += [partial(_warning, "To know", sentence, of) for sentence in honesty]
     return said
 
 
-def _warning(title: str, words: str) -> str:
-    return f"- **{title}:** {text(words, WARNING_LIMIT)}"
+def _warning(title: str, words: str, of: str | None) -> str:
+    return f"- {'' if of is None else f'{code(of, 60)} '}**{title}:** {text(words, WARNING_LIMIT)}"
 
 
 def _held_against(gate: GateResult) -> str:
@@ -197,5 +220,9 @@ def _size(*pieces: str) -> int:
 
 
 RENDERER: Final = Renderer(
-    id="markdown", summary="a comment on a pull request, or a job's summary", render=render, render_gate=render_gate
+    id="markdown",
+    summary="a comment on a pull request, or a job's summary",
+    render=render,
+    render_gate=render_gate,
+    render_runs=render_runs,
 )

@@ -35,15 +35,17 @@ def plain(text: str, limit: int = NAME_LIMIT) -> str:
     characters, the last an ellipsis where something was cut.
     """
     # Cut before the loop too: a message can be a megabyte long. No character becomes less than one.
-    words = " ".join(text[: 4 * limit].split())
-    shown = "".join(escaped(c) if _is_hidden(c) else c for c in words)
+    words = " ".join(text[: 4 * limit].split())[: limit + 1]
+    # What Python calls printable has none of the hidden categories, and is found a hundred times as fast.
+    shown = words if words.isprintable() else "".join(escaped(c) if _is_hidden(c) else c for c in words)
     is_cut = len(shown) > limit or len(text) > 4 * limit
     return shown[: limit - 1] + ELLIPSIS if is_cut else shown
 
 
 def plain_command(text: str, limit: int) -> str:
     """A command to copy: like `plain`, with its white space as it is, since two spaces may be in a name."""
-    shown = "".join(escaped(c) if _is_hidden(c) else c for c in text[:limit])
+    kept = text[:limit]
+    shown = kept if kept.isprintable() else "".join(escaped(c) if _is_hidden(c) else c for c in kept)
     return shown[: limit - 1] + ELLIPSIS if len(text) > limit or len(shown) > limit else shown
 
 

@@ -16,6 +16,7 @@ from analyzer.core import quantities
 from analyzer.core.finding import Confidence, Finding
 from analyzer.core.gate import GateCheck, GateResult, ModelGate, SilencedFinding
 from analyzer.core.graphs import SourceLine
+from analyzer.core.model_runs import ModelRuns
 from analyzer.core.report import Report, WorkloadFacts
 from analyzer.core.shell import shell_word
 from analyzer.reporting.plain_text import plain
@@ -54,9 +55,9 @@ class Place:
 @dataclass(frozen=True, slots=True)
 class Remark:
     """`id` is that of a rule, or of a gate. `where` is the line as it was recorded, which may lie outside the
-    repository. `confidence` is None of what is no finding. `fingerprint` names the remark, and holds no line number:
-    it is the same after lines were added above. `is_gated`: a gate failed or warned because of it. `is_silenced`: the
-    comment on its line takes it out.
+    repository. `confidence` is None where no finding is named. `fingerprint` names the remark, and holds no line
+    number: it is the same after lines were added above. `is_gated`: a gate failed or warned because of it.
+    `is_silenced`: the comment on its line takes it out.
     """
 
     model: str
@@ -83,6 +84,15 @@ def gate_remarks(gate: GateResult, repository: Repository) -> tuple[Remark, ...]
     """What failed and what warned, then every other finding, except those that such a check has said at their line."""
     remarks = [remark for model in gate.models for remark in _of_model(model, repository)]
     return _named(sorted(remarks, key=_by_weight), repository)
+
+
+def without_gates(runs: ModelRuns) -> GateResult:
+    """The runs of several models as what a check without a gate would have found: one without a report has failed."""
+    models = tuple(
+        ModelGate(run.name, run.report, (), error=run.error, folder=run.folder, error_code=run.exit_code)
+        for run in runs.runs
+    )
+    return GateResult(runs.headline, models, command=runs.command)
 
 
 def cost_text(remark: Remark) -> str | None:
@@ -150,7 +160,7 @@ def _of_model(model: ModelGate, repository: Repository) -> list[Remark]:
     report = model.report
     home = Place(None, None) if report is None else _home(report.workload, repository)
     checks = [check for check in model.checks if check.is_failure or check.is_warning]
-    said = [_check_remark(check, model.name, home, repository) for check in checks]
+    said = [_check_remark(each, model.name, home, repository) for each in _by_cause(checks)]
     if model.error is not None:
         said.insert(0, Remark(model.name, DID_NOT_RUN, Level.ERROR, model.error, home, is_gated=True))
     if report is None:
@@ -159,17 +169,33 @@ def _of_model(model: ModelGate, repository: Repository) -> list[Remark]:
     return said + [each for each in findings if not any(_explains(each, check) for check in checks)]
 
 
-def _check_remark(check: GateCheck, model: str, home: Place, repository: Repository) -> Remark:
+def _by_cause(checks: Sequence[GateCheck]) -> list[list[GateCheck]]:
+    """Numbers that one finding at one line has moved, together: it is one remark. The first of each is the worst."""
+    found: dict[tuple[str | None, SourceLine | None, int], list[GateCheck]] = {}
+    for number, check in enumerate(checks):
+        is_alone = check.rule is None or check.where is None
+        found.setdefault((check.rule, check.where, number if is_alone else 0), []).append(check)
+    return list(found.values())
+
+
+def _check_remark(checks: Sequence[GateCheck], model: str, home: Place, repository: Repository) -> Remark:
+    check = checks[0]
     reason = check.reason if check.reason and check.reason not in check.message else None
+    message = check.message if reason is None else f"{check.message}: {reason}"
+    if check.cause and check.cause not in message:
+        message = f"{message.rstrip('.')}. {check.cause[0].upper()}{check.cause[1:]}"
+    if len(checks) > 1:
+        message = f"{message.rstrip('.')}. Also: {'; '.join(other.message for other in checks[1:])}"
     return Remark(
         model=model,
         id=check.rule or GATE_PREFIX + check.gate,
         level=Level.ERROR if check.is_failure else Level.WARNING,
-        message=check.message if reason is None else f"{check.message}: {reason}",
+        message=message,
         place=_place(check.where, home, repository),
         where=check.where,
         remedy=check.remedy,
         ns_per_step=check.ns_per_step,
+        confidence=check.confidence,
         is_gated=True,
     )
 

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from typing import Final
 
-from analyzer.reporting import github, gitlab, html_fragment, json, junit, markdown, sarif, terminal
+from analyzer.reporting import github, gitlab, html, html_fragment, json, junit, markdown, sarif, terminal
 from analyzer.reporting.renderer import Renderer
 
 RENDERERS: Final[tuple[Renderer, ...]] = (
     terminal.RENDERER,
     json.RENDERER,
+    html.RENDERER,
     html_fragment.RENDERER,
     github.RENDERER,
     markdown.RENDERER,

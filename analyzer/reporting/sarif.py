@@ -11,6 +11,7 @@ from typing import Any, Final
 from urllib.parse import quote
 
 from analyzer.core.gate import GateResult
+from analyzer.core.model_runs import ModelRuns
 from analyzer.core.report import Report
 from analyzer.core.shell import shell_word
 from analyzer.reporting.json import public_json
@@ -25,6 +26,7 @@ from analyzer.reporting.remarks import (
     gate_remarks,
     report_remarks,
     told,
+    without_gates,
 )
 from analyzer.reporting.renderer import Page, Renderer
 from analyzer.reporting.rows import place
@@ -67,6 +69,10 @@ def render_gate(gate: GateResult, page: Page) -> str:
         for failed in (model.report.rule_failures if model.report is not None else ())
     ]
     return _log(gate_remarks(gate, page.repository), [gate.headline, *unjudged], page)
+
+
+def render_runs(runs: ModelRuns, page: Page) -> str:
+    return render_gate(without_gates(runs), page)
 
 
 def _log(remarks: Sequence[Remark], notes: Sequence[str], page: Page) -> str:
@@ -201,4 +207,10 @@ def _notification(text: str, level: str) -> dict[str, Any]:
     return {"level": level, "message": {"text": plain(text, MESSAGE_LIMIT) or "nothing was said"}}
 
 
-RENDERER: Final = Renderer(id="sarif", summary="SARIF 2.1.0 for code scanning", render=render, render_gate=render_gate)
+RENDERER: Final = Renderer(
+    id="sarif",
+    summary="SARIF 2.1.0 for code scanning",
+    render=render,
+    render_gate=render_gate,
+    render_runs=render_runs,
+)

@@ -10,10 +10,12 @@ import unicodedata
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Final
 
+from analyzer.core.model_runs import ModelRuns
 from analyzer.core.report import Report
 from analyzer.core.shell import ascii_command
 from analyzer.reporting.plain_text import COMMAND_LIMIT, plain_command
 from analyzer.reporting.renderer import PAGE_WIDTH, Page, Renderer
+from analyzer.reporting.runs_text import runs_text
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -51,6 +53,12 @@ def render(report: Report, page: Page) -> str:
     return f"{_in_ascii(text)}{ascii_command(command)}\n" if page.is_ascii else f"{text}{command}\n"
 
 
+def render_runs(runs: ModelRuns, page: Page) -> str:
+    """A line a model, as wide as it must be: a path that is cut is none."""
+    text = runs_text(runs)
+    return _in_ascii(text) if page.is_ascii else text
+
+
 def _blocks(report: Report, width: int) -> Iterator[RenderableType]:
     # The sections import rich at their top, so that they may be written with it plainly.
     from analyzer.reporting.terminal_sections import SECTIONS
@@ -73,4 +81,6 @@ def _ascii_cells(character: str) -> str:
     return "??" if unicodedata.east_asian_width(character) in "WF" else "?"
 
 
-RENDERER: Final = Renderer(id="terminal", summary="tables and text of 80 columns", render=render)
+RENDERER: Final = Renderer(
+    id="terminal", summary="tables and text of 80 columns", render=render, render_runs=render_runs
+)

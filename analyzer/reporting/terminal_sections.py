@@ -4,7 +4,7 @@ where the report has nothing to say there. Imports rich: only terminal.py import
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Final, assert_never
 
 from rich.console import RenderableType
@@ -12,14 +12,24 @@ from rich.padding import Padding
 from rich.text import Text
 
 from analyzer.core import quantities
-from analyzer.core.finding import Finding, RuleFailure
-from analyzer.core.report import Attributed, Report
-from analyzer.core.trial import Accuracy, Change, Comparison
-from analyzer.core.verdict import Verdict
+from analyzer.core.finding import Finding
+from analyzer.core.report import Report
+from analyzer.core.trial import Change
 from analyzer.reporting.caveats import chosen_caveats
 from analyzer.reporting.device_text import peaks_text
 from analyzer.reporting.plain_text import plain
-from analyzer.reporting.rows import RegionRow, bound_word, place, region_rows
+from analyzer.reporting.report_text import (
+    LEFT_ALONE,
+    SENTENCE_LIMIT,
+    SILENT_EAGER,
+    attribution_text,
+    bound_phrase,
+    is_silently_eager,
+    notes_text,
+    outcome_phrase,
+    reasons,
+)
+from analyzer.reporting.rows import place, region_rows
 from analyzer.reporting.terminal_ranks import honesty_section, ranks_section
 from analyzer.reporting.terminal_tables import graph_table, plan_table, prediction_table, refusals, step_bars
 
@@ -31,22 +41,8 @@ MAX_FINDINGS: Final = 10
 MAX_REASONS: Final = 5
 """Regions whose verdict is explained, the longest first."""
 
-MAX_REASONS_OF_RULES: Final = 2
-"""Different reasons for which rules could not judge; more of them are one line, or they would bury the other notes."""
-
-MAX_EVIDENCE: Final = 3
-"""Sentences for each region: what bounds it, what the host did meanwhile or which bound is near, and the next part."""
-
 MIN_SHARE: Final = 0.05
 """Of the step: below, a region's reasons would hide those that matter."""
-
-SENTENCE_LIMIT: Final = 300
-"""Characters of a sentence of ours or of torch's: torch's longest hints are paragraphs."""
-
-SILENT_EAGER: Final = (
-    "NO GRAPH WAS CAPTURED: torch.compile changes nothing here and everything runs eager. "
-    "The reasons are under Findings, where torch gave any."
-)
 
 
 def _head(report: Report, width: int) -> list[RenderableType]:
@@ -55,7 +51,7 @@ def _head(report: Report, width: int) -> list[RenderableType]:
     blocks: list[RenderableType] = [Text(" · ".join(plain(w, 60) for w in what), style="dim")]
     if report.partial is not None:
         blocks.append(Text(f"PARTIAL REPORT: {plain(report.partial, SENTENCE_LIMIT)}", style="bold red"))
-    if report.capture is not None and not report.graphs:
+    if is_silently_eager(report):
         blocks.append(Text(SILENT_EAGER, style="bold red"))
     # What a recording cannot be believed in comes before what is concluded from it.
     honest = honesty_section(report, width)
@@ -69,11 +65,9 @@ def _outcome(report: Report, width: int) -> list[RenderableType]:
     if comparison is None:
         return []
     if report.is_left_alone:
-        return [Text.assemble(("LEFT ALONE", "bold yellow"), ": the model runs as it is, its results are its own")]
-    accuracy = comparison.accuracy
-    right = "the results were not compared" if accuracy is None else _accuracy_text(accuracy)
+        return [Text.assemble(("LEFT ALONE", "bold yellow"), f": {LEFT_ALONE}")]
     word = comparison.outcome.value.replace("_", " ")
-    return [Text.assemble((word, _change_style(comparison.outcome)), f": {_change_phrase(report, comparison)}{right}")]
+    return [Text.assemble((word, _change_style(comparison.outcome)), f": {outcome_phrase(report, comparison)}")]
 
 
 def _step(report: Report, width: int) -> list[RenderableType]:
@@ -87,11 +81,11 @@ def _graphs(report: Report, width: int) -> list[RenderableType]:
 def _why(report: Report, width: int) -> list[RenderableType]:
     rows = sorted(region_rows(report), key=lambda row: -(row.before_ns or 0))
     large = [row for row in rows if row.share is None or row.share >= MIN_SHARE] or rows[:1]
-    explained = [row for row in large if _reasons(row)][:MAX_REASONS]
+    explained = [row for row in large if reasons(row)][:MAX_REASONS]
     blocks: list[RenderableType] = [Text("Why", style="bold")] if explained else []
     for row in explained:
-        blocks.append(_indented(Text(f"{row.label} is {_bound_phrase(row.verdict)}"), 2))
-        blocks.extend(_indented(Text(reason), 4) for reason in _reasons(row))
+        blocks.append(_indented(Text(f"{row.label} is {bound_phrase(row.verdict)}"), 2))
+        blocks.extend(_indented(Text(reason), 4) for reason in reasons(row))
     return blocks
 
 
@@ -134,36 +128,17 @@ def _attribution(report: Report, width: int) -> list[RenderableType]:
         return []
     is_recorded = report.is_recorded
     head_word = "" if is_recorded else "before: "
-    lines = [f"{head_word}{_attribution_text(report.attributed, is_recorded=is_recorded)}"]
+    lines = [f"{head_word}{attribution_text(report.attributed, is_recorded=is_recorded)}"]
     if report.attributed_after is not None:
-        lines.append(f"after:  {_attribution_text(report.attributed_after, is_recorded=is_recorded)}")
+        lines.append(f"after:  {attribution_text(report.attributed_after, is_recorded=is_recorded)}")
     head: list[RenderableType] = [Text("Kernel time, profiled", style="bold")]
     return head + [_indented(Text(line), 2) for line in lines]
 
 
 def _notes(report: Report, width: int) -> list[RenderableType]:
-    notes = [*report.workload.notes, *report.notes]
-    notes += _unjudged(report.rule_failures)
-    if report.profiler_slowdown is not None:
-        notes.append(f"under the profiler a step took {quantities.ratio(report.profiler_slowdown)} as long as without")
-    if report.warmup_ns:
-        notes.append(_warmup_text(report.warmup_ns))
+    notes = notes_text(report)
     head: list[RenderableType] = [Text("Notes", style="bold")] if notes else []
     return head + [_indented(Text(plain(note, SENTENCE_LIMIT)), 2) for note in notes]
-
-
-def _unjudged(failures: Sequence[RuleFailure]) -> list[str]:
-    """The rules that could not judge, those with one reason together; with many reasons their names alone."""
-    by_reason: dict[str, list[str]] = {}
-    for failure in failures:
-        by_reason.setdefault(failure.reason, []).append(failure.rule)
-    if len(by_reason) > MAX_REASONS_OF_RULES:
-        names = ", ".join(failure.rule for failure in failures)
-        return [f"{quantities.count(len(failures))} rules could not judge, `--format json` says why: {names}"]
-    return [
-        f"{'rule' if len(rules) == 1 else 'rules'} {', '.join(rules)} could not judge: {reason}"
-        for reason, rules in by_reason.items()
-    ]
 
 
 SECTIONS: Final[tuple[Section, ...]] = (
@@ -193,66 +168,6 @@ def _finding_lines(finding: Finding, *, is_told: bool) -> list[RenderableType]:
         _indented(Text(plain(finding.message, SENTENCE_LIMIT)), 4),
         _indented(Text(f"do: {remedy}"), 4),
     ]
-
-
-def _reasons(row: RegionRow) -> list[str]:
-    verdict = row.verdict
-    reasons = [plain(evidence, SENTENCE_LIMIT) for evidence in verdict.evidence[:MAX_EVIDENCE]]
-    if verdict.missing is not None:
-        reasons.append(f"missing: {plain(verdict.missing, SENTENCE_LIMIT)}")
-    if verdict.savings:
-        best = max(verdict.savings, key=lambda saving: saving.at_most_ns)
-        reasons.append(
-            f"without “{best.part.value}” a step would be at most {quantities.duration(best.at_most_ns)} shorter"
-        )
-    if row.verdict_after is not None:
-        reasons.append(f"under the plan it is {_bound_phrase(row.verdict_after)}")
-    return reasons
-
-
-def _bound_phrase(verdict: Verdict) -> str:
-    if verdict.confidence is None:
-        return bound_word(verdict.bound)
-    return f"{bound_word(verdict.bound)}-bound (confidence {quantities.share(verdict.confidence)})"
-
-
-def _accuracy_text(accuracy: Accuracy) -> str:
-    word = "results are right" if accuracy.is_right else "RESULTS ARE WRONG"
-    sizes = (
-        f"{word}, {quantities.error_size(accuracy.error)} from {accuracy.reference.value} "
-        f"(eager {quantities.error_size(accuracy.eager_error)}, allowed {quantities.error_size(accuracy.allowed)})"
-    )
-    worst = f", worst at {plain(accuracy.worst, 60)}" if accuracy.worst else ""
-    random = "; outputs are random, compared by their distribution" if accuracy.is_random else ""
-    return sizes + worst + random
-
-
-def _attribution_text(attributed: Attributed, *, is_recorded: bool) -> str:
-    if attributed.kernel_ns == 0:
-        return "no kernel was recorded"
-    graphs, gaps, unlinked = (
-        quantities.share(part / attributed.kernel_ns)
-        for part in (attributed.linked_ns, attributed.gap_ns, attributed.unlinked_ns)
-    )
-    lost = f"{quantities.count(attributed.unlinked_kernels)} of {quantities.count(attributed.kernels)} kernels"
-    where = "regions" if is_recorded else "graphs"
-    return f"{graphs} in {where}, {gaps} in eager gaps, {unlinked} not linked ({lost})"
-
-
-def _warmup_text(warmup_ns: tuple[int, ...]) -> str:
-    return (
-        f"the first call took {quantities.clock(warmup_ns[0])}, compilation included; "
-        f"{len(warmup_ns)} warm-up steps are not in any figure"
-    )
-
-
-def _change_phrase(report: Report, comparison: Comparison) -> str:
-    times = quantities.durations((comparison.before_ns, comparison.after_ns))
-    if times in report.headline:
-        # Said a line above.
-        return ""
-    low, high = comparison.interval.low, comparison.interval.high
-    return f"{times} a step, {quantities.ratio_with_interval(comparison.ratio, low, high)}; "
 
 
 def _change_style(change: Change) -> str:

@@ -16,6 +16,7 @@ from analyzer.core.trial import TrialOutcome
 from analyzer.reporting.budget_bar import letter, parts_in, segments
 from analyzer.reporting.fitted_table import Cell, Column, bare_table, fitted_table
 from analyzer.reporting.plain_text import plain
+from analyzer.reporting.report_text import off_text, plan_error, plan_memory, plan_speed
 from analyzer.reporting.rows import RegionRow, graph_label, region_rows, verdict_text
 
 MAX_ROWS: Final = 24
@@ -118,7 +119,7 @@ def _prediction_cells(graph: GraphReport, candidate: CandidateReport) -> tuple[s
         plain(candidate.candidate),
         quantities.milliseconds(predicted),
         quantities.milliseconds(measured),
-        _off(predicted, measured),
+        off_text(predicted, measured),
     )
 
 
@@ -186,23 +187,8 @@ def _plan_cells(plan: PlanTrial, default: PlanTrial | None) -> tuple[str, str, s
     if plan.step_ns is None:
         return plan.outcome.value, "", "", ""
     median, spread = plan.step_ns.median_ns, plan.step_ns.spread
-    speed = ""
-    against = plan.against_ns or (default.step_ns if default is not None else None)
-    if against is not None and plan is not default and median:
-        speed = quantities.ratio(against.median_ns / median)
-    error = ""
-    if plan.accuracy is not None:
-        wrong = "" if plan.accuracy.is_right else "WRONG "
-        error = wrong + quantities.error_size(plan.accuracy.error)
-    return quantities.duration(median, spread=spread).removesuffix(" ms"), speed, error, _memory(plan)
-
-
-def _memory(plan: PlanTrial) -> str:
-    """`1.50 GiB`, or with what CUDA graphs keep `1.50 GiB +200 MiB`."""
-    if plan.peak_bytes is None:
-        return ""
-    pools = f" +{quantities.byte_count(plan.pool_bytes)}" if plan.pool_bytes else ""
-    return quantities.byte_count(plan.peak_bytes) + pools
+    time = quantities.duration(median, spread=spread).removesuffix(" ms")
+    return time, plan_speed(plan, default), plan_error(plan), plan_memory(plan)
 
 
 def _longest(rows: tuple[RegionRow, ...]) -> tuple[list[RegionRow], list[RegionRow]]:
@@ -232,12 +218,6 @@ def _times(before_ns: int | None, after_ns: int | None, *, has_after: bool) -> s
     if not has_after:
         return before
     return f"{before} → {'?' if after_ns is None else quantities.milliseconds(after_ns)}"
-
-
-def _off(predicted_ns: int | None, measured_ns: int | None) -> str:
-    if not predicted_ns or not measured_ns:
-        return "?"
-    return f"{predicted_ns / measured_ns - 1:+.0%}".replace("%", " %")
 
 
 def _bar(budget: Budget | None, cells: int, whole_ns: int | None) -> Text:

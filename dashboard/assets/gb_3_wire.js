@@ -2,7 +2,7 @@
 "use strict";
 
 graphbound.wire = (function () {
-  const PREFIX = "/_timeline/";
+  const PREFIX = "_timeline/"; // of the page's own address: a run of several has one of its own
   const MAGIC = 0x31544247;
   const PARTS = 16;
 
@@ -56,5 +56,5 @@ graphbound.wire = (function () {
   const facts = json("facts", {});
   facts.catch(() => {});
 
-  return { json, marks, facts };
+  return { address, json, marks, facts };
 })();

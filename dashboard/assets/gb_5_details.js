@@ -26,6 +26,19 @@ graphbound.details = (function () {
       button.addEventListener("click", () => follow(lane, at));
       place.append(button, " ");
     });
+    if (told.card) place.append(card(told.card));
+  }
+
+  // A link to the page Graphs that keeps where the timeline is, for the way back.
+  function card(key) {
+    const words = { page: "graphs", graph: key };
+    const link = make("a", { href: "#" + new URLSearchParams(words).toString(), text: "the card of its graph" });
+    link.addEventListener("click", (event) => {
+      if (event.ctrlKey || event.metaKey || event.shiftKey || event.altKey) return;
+      event.preventDefault();
+      location.hash = graphbound.state.link(words);
+    });
+    return link;
   }
 
   function sentence(told) {

@@ -6,10 +6,10 @@ from typing import Final
 
 from dash import html
 
-from analyzer.core import quantities
 from analyzer.core.report import Report
 from analyzer.reporting.device_text import peaks_text
 from analyzer.reporting.plain_text import plain
+from analyzer.reporting.report_text import LEFT_ALONE, change_text, is_silently_eager, results_text
 from dashboard.panels.panel import Component, Panel, empty_state
 from dashboard.run_folder import RunData
 
@@ -18,7 +18,7 @@ _LIMIT: Final = 400
 
 def build(run: RunData) -> list[Component]:
     if run.report is None:
-        return [empty_state(run.missing or "This folder holds no report.")]
+        return [empty_state(run.missing or "This folder holds no report. `analyze model.py` writes one.")]
     report = run.report
     facts = report.workload
     device = (report.device.name, *peaks_text(report.device))
@@ -27,6 +27,7 @@ def build(run: RunData) -> list[Component]:
     return [
         html.P(plain(what, _LIMIT), className="gb-quiet"),
         *loud,
+        *_honesty(report),
         html.P(plain(report.headline, _LIMIT), className="gb-headline"),
         *_outcome(report),
     ]
@@ -36,18 +37,27 @@ def _warnings(report: Report) -> list[str]:
     warnings = []
     if report.partial is not None:
         warnings.append(f"Partial report: {report.partial}")
-    if report.capture is not None and not report.graphs:
+    if is_silently_eager(report):
         warnings.append("No graph was captured: torch.compile changes nothing here and everything runs eager.")
     return warnings
+
+
+def _honesty(report: Report) -> list[Component]:
+    """What a recording cannot be believed in comes before what is concluded from it."""
+    if not report.honesty:
+        return []
+    items = [html.Li(plain(text, _LIMIT)) for text in report.honesty]
+    return [html.P("What this trace cannot show", className="gb-loud"), html.Ul(items)]
 
 
 def _outcome(report: Report) -> list[Component]:
     comparison = report.comparison
     if comparison is None:
         return []
-    times = quantities.durations((comparison.before_ns, comparison.after_ns))
-    ratio = quantities.ratio_with_interval(comparison.ratio, comparison.interval.low, comparison.interval.high)
-    return [html.P(f"{comparison.outcome.value.replace('_', ' ')}: {times} a step, {ratio}")]
+    if report.is_left_alone:
+        return [html.P(f"LEFT ALONE: {LEFT_ALONE}")]
+    word = comparison.outcome.value.replace("_", " ")
+    return [html.P(f"{word}: {change_text(comparison)}; {results_text(comparison)}")]
 
 
 PANEL: Final = Panel(id="headline", title="Result", build=build)

@@ -45,6 +45,11 @@ class Panel:
     applies: Callable[[RunData], bool] = _always
 
 
+def attribute(name: str, value: str) -> dict[str, Any]:
+    """An attribute whose name is no Python name, as `data-page`."""
+    return {name: value}
+
+
 def empty_state(text: str) -> Component:
     """What stands where there is nothing to show: why, and what to do."""
     return html.P(text, className="gb-empty")

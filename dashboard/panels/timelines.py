@@ -1,4 +1,4 @@
-"""The timelines, one above the other: a place for the canvas of `assets/gb_6_timeline.js`, and what is missing."""
+"""The timelines, one above the other: a place for the canvas of `assets/gb_timeline_7_page.js`, and what is missing."""
 
 from __future__ import annotations
 

@@ -7,48 +7,59 @@ from typing import Final
 from dash import html
 
 from analyzer.core import quantities
-from analyzer.core.budget import Budget, Part
-from analyzer.reporting.budget_bar import part_title, parts_in
-from analyzer.reporting.palette import part_colour
+from analyzer.core.budget import Budget
 from analyzer.reporting.plain_text import plain
-from analyzer.reporting.rows import RegionRow, region_rows, verdict_text
-from dashboard.panels.panel import Component, Panel, empty_state
+from analyzer.reporting.rows import RegionRow, verdict_text
+from dashboard.panels.graphs import card_link, no_regions
+from dashboard.panels.graphs_regions import ShownRegion, shown_regions
+from dashboard.panels.panel import Component, Page, Panel, empty_state
+from dashboard.panels.step_bar import bar, legend
 from dashboard.run_folder import RunData
 
-MAX_ROWS: Final = 300
-"""Rows of a page that still scrolls smoothly; the rest are counted and in report.json."""
+MAX_ROWS: Final = 12
+"""Rows of a first page, the longest regions first; all are on the page Graphs."""
 
-NO_REGIONS: Final = (
-    "The report has no graph and no eager gap: the run ended before its clean pass. Run `analyze model.py` again."
-)
 NO_REPORT: Final = "Without report.json there are no verdicts."
 _TITLES: Final = ("graph", "bound by", "share", "budget", "plan", "before → after")
-_CELL: Final = {"padding": "3px 10px", "textAlign": "left", "verticalAlign": "top"}
-_BAR_PX: Final = 220
+_RECORDED_TITLES: Final = ("region", "bound by", "share", "budget", "in all")
 
 
 def build(run: RunData) -> list[Component]:
     if run.report is None:
         return [empty_state(NO_REPORT)]
-    rows = region_rows(run.report)
-    if not rows:
-        return [empty_state(NO_REGIONS)]
-    head = html.Tr([html.Th(title, style=_CELL) for title in _TITLES])
-    table = html.Table([html.Thead(head), html.Tbody([_row(row) for row in rows[:MAX_ROWS]])])
-    more = [html.P(f"and {len(rows) - MAX_ROWS} more in report.json")] if len(rows) > MAX_ROWS else []
-    return [html.Div(table, className="gb-wide"), *more, _legend(rows)]
+    regions = [region for region in shown_regions(run.report) if region.is_in_step]
+    if not regions:
+        return [empty_state(no_regions(run.report))]
+    shown = longest(regions)
+    is_recorded = run.report.is_recorded
+    head = html.Tr([html.Th(title, scope="col") for title in (_RECORDED_TITLES if is_recorded else _TITLES)])
+    body = html.Tbody([_row(one, is_recorded=is_recorded) for one in shown])
+    table = html.Table([html.Thead(head), body], className="gb-table gb-verdicts")
+    link = html.A("the page Graphs has all of them", href=f"#page={Page.GRAPHS.value}")
+    left = len(regions) - len(shown)
+    more = [html.P([f"and {left} shorter ones: ", link])] if left > 0 else []
+    return [html.Div(table, className="gb-wide"), *more, legend(one.row.budget for one in shown)]
 
 
-def _row(row: RegionRow) -> Component:
+def longest(regions: list[ShownRegion]) -> list[ShownRegion]:
+    """As many as a first page takes, in the order in which they stand."""
+    if len(regions) <= MAX_ROWS:
+        return regions
+    order = sorted(range(len(regions)), key=lambda at: -(regions[at].row.before_ns or 0))
+    return [regions[at] for at in sorted(order[:MAX_ROWS])]
+
+
+def _row(region: ShownRegion, *, is_recorded: bool) -> Component:
+    row = region.row
     times = (row.before_ns,) if row.after_ns is None else (row.before_ns, row.after_ns)
     evidence = " ".join(plain(sentence) for sentence in row.verdict.evidence) or row.verdict.missing or ""
     cells = [
-        html.Td(row.label, style=_CELL),
-        html.Td(_verdicts(row), style=_CELL, title=plain(evidence, 600)),
-        html.Td(quantities.share(row.share), style=_CELL),
-        html.Td(_bar(row.budget), style=_CELL),
-        html.Td(plain(row.chosen or "eager"), style=_CELL),
-        html.Td(quantities.durations(times), style=_CELL),
+        html.Td(html.A(row.label, href=card_link(region.key))),
+        html.Td(_verdicts(row), title=plain(evidence, 600)),
+        html.Td(quantities.share(row.share)),
+        html.Td(_bar(row.budget)),
+        *([] if is_recorded else [html.Td(plain(region.chosen))]),
+        html.Td(quantities.durations(times)),
     ]
     return html.Tr(cells)
 
@@ -59,26 +70,7 @@ def _verdicts(row: RegionRow) -> str:
 
 
 def _bar(budget: Budget | None) -> Component:
-    if budget is None:
-        return quantities.UNKNOWN
-    return html.Div(
-        [
-            html.Span(
-                title=part_title(budget, part),
-                style={"width": f"{budget.share(part) * _BAR_PX:.1f}px", "background": part_colour(part)},
-            )
-            for part in Part
-            if budget.ns(part) > 0
-        ],
-        style={"display": "flex", "width": f"{_BAR_PX}px", "height": "14px"},
-    )
-
-
-def _legend(rows: tuple[RegionRow, ...]) -> Component:
-    items: list[Component] = []
-    for part in parts_in(row.budget for row in rows):
-        items += [html.Span("■ ", style={"color": part_colour(part)}), f"{part.value}   "]
-    return html.P(items, style={"whiteSpace": "pre-wrap"})
+    return quantities.UNKNOWN if budget is None or not budget.elapsed_ns else bar(budget)
 
 
 PANEL: Final = Panel(id="verdicts", title="What bounds each graph", build=build)

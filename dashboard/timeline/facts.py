@@ -54,7 +54,9 @@ class Follow:
 
 @dataclass(frozen=True, slots=True)
 class EventFacts:
-    """`title` and values are plain text of one line, at most TITLE_LIMIT long; none of it is markup."""
+    """`title` and values are plain text of one line, at most TITLE_LIMIT long; none of it is markup. `graph` is the
+    graph or other region that it belongs to, None where it belongs to none.
+    """
 
     title: str
     kind: str
@@ -62,6 +64,7 @@ class EventFacts:
     end_ns: int
     facts: tuple[Fact, ...]
     follows: tuple[Follow, ...]
+    graph: GraphKey | None = None
 
 
 def event_facts(timeline: Timeline, lane: int, at: int, places: Mapping[GraphKey, str]) -> EventFacts:
@@ -76,7 +79,8 @@ def event_facts(timeline: Timeline, lane: int, at: int, places: Mapping[GraphKey
             trace = timeline.recording.trace
             facts, follows = _of_row(timeline, row, places)
             word = _KIND_WORDS[EventKind(int(trace.kind[row]))]
-            return EventFacts(plain(trace.name(row), TITLE_LIMIT), word, start, end, (*time, *facts), follows)
+            title, graph = plain(trace.name(row), TITLE_LIMIT), _graph_of(timeline, row)
+            return EventFacts(title, word, start, end, (*time, *facts), follows, graph)
         case LaneKind.GAPS:
             title = f"gap: {fixed_label(int(own.by_graph[at]))}"
             return EventFacts(title, "gap", start, end, (*time, *_causes(timeline, row)), _ended_by(timeline, end))
@@ -85,7 +89,7 @@ def event_facts(timeline: Timeline, lane: int, at: int, places: Mapping[GraphKey
             region, title = timeline.recording.regions[number], timeline.region_labels[number]
             rows = Fact("device rows", quantities.count(int(timeline.stretches.rows[row])))
             facts = (*time, rows, *_place(region.key, places))
-            return EventFacts(plain(title, TITLE_LIMIT), region.kind.value, start, end, facts, ())
+            return EventFacts(plain(title, TITLE_LIMIT), region.kind.value, start, end, facts, (), region.key)
         case _:
             assert_never(kind)
 
@@ -104,6 +108,17 @@ def _step(timeline: Timeline, moment_ns: int) -> tuple[Fact, ...]:
     return (Fact("step", f"{number + 1} of {len(steps)}, {into} after its start"),)
 
 
+def _graph_of(timeline: Timeline, row: int) -> GraphKey | None:
+    """The region that a trace row opens, or that it works for."""
+    if row in timeline.graph_keys:
+        return timeline.graph_keys[row]
+    work, budget = timeline.recording.attribution.work, timeline.recording.budget
+    number = int(np.searchsorted(work.row, row))
+    if budget is None or number >= len(work) or int(work.row[number]) != row:
+        return None
+    return timeline.recording.regions[int(budget.region_of[number])].key
+
+
 def _of_row(
     timeline: Timeline, row: int, places: Mapping[GraphKey, str]
 ) -> tuple[tuple[Fact, ...], tuple[Follow, ...]]:
@@ -113,10 +128,11 @@ def _of_row(
     if number < len(work) and int(work.row[number]) == row:
         return tuple(_of_work(timeline, number, places)), tuple(_leads(timeline, number))
     facts = tuple(_said(detail)) if detail is not None else ()
-    started = np.flatnonzero(work.has_launch & (work.launch == row))
+    # By the call itself, or by the operator around it.
+    started = work.row[(work.has_launch & (work.launch == row)) | (work.has_op & (work.op == row))]
     if not started.size or timeline.recording.attribution.is_host:
         return facts, ()
-    first = int(work.row[started[0]])
+    first = int(started[np.argmin(timeline.recording.trace.start_ns[started])])
     follow = Follow("what it started", *place_of(timeline, first))
     return (*facts, Fact("device rows it started", quantities.count(int(started.size)))), (follow,)
 
@@ -127,6 +143,7 @@ def _of_work(timeline: Timeline, number: int, places: Mapping[GraphKey, str]) ->
     trace, work, budget = recording.trace, recording.attribution.work, recording.budget
     row = int(work.row[number])
     if int(trace.kind[row]) in DEVICE_KINDS:
+        yield _launch(timeline, number)
         yield _queue(timeline, number)
     if budget is not None:
         region = int(budget.region_of[number])
@@ -142,6 +159,15 @@ def _of_work(timeline: Timeline, number: int, places: Mapping[GraphKey, str]) ->
         yield from _said(own)
     if op is not None and op is not own and (own is None or not own.shapes):
         yield from _said(op)
+
+
+def _launch(timeline: Timeline, number: int) -> Fact:
+    trace, work = timeline.recording.trace, timeline.recording.attribution.work
+    if not work.has_launch[number]:
+        return Fact("launched by", quantities.UNKNOWN)
+    launch = int(work.launch[number])
+    call = f"{plain(trace.name(launch), VALUE_LIMIT)} of host thread {int(trace.thread[launch])}"
+    return Fact("launched by", f"{call}, which took {quantities.duration(int(trace.duration_ns[launch]))}")
 
 
 def _queue(timeline: Timeline, number: int) -> Fact:

@@ -12,6 +12,7 @@ from analyzer.core import quantities
 from analyzer.core.graphs import GraphKey
 from analyzer.reporting.plain_text import plain
 from dashboard.timeline.gaps import CAUSES
+from dashboard.timeline.judged import NOT_JUDGED, Judged
 from dashboard.timeline.recording import GraphNames
 from dashboard.timeline.search import Searches
 from dashboard.timeline.shades import Fixed, Shade, fixed_shades, graph_shades
@@ -26,13 +27,16 @@ LABEL_LIMIT: Final = 80
 
 @dataclass(frozen=True, slots=True)
 class ShownTimeline:
-    """`first_lane` is the number on the page of its first lane. `note` is what must be known of it, or None."""
+    """`first_lane` is the number on the page of its first lane. `note` is what must be known of it, or None. `judged`
+    is what the report says of it.
+    """
 
     name: str
     timeline: Timeline
     searches: Searches
     first_lane: int
     note: str | None = None
+    judged: Judged = NOT_JUDGED
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,10 +55,17 @@ class TimelinePage:
         raise IndexError("no such lane")
 
 
-def page_of(sides: tuple[tuple[str, Timeline], ...], names: GraphNames, places: Mapping[GraphKey, str]) -> TimelinePage:
+def page_of(
+    sides: tuple[tuple[str, Timeline], ...],
+    names: GraphNames,
+    places: Mapping[GraphKey, str],
+    judged: tuple[Judged, ...] = (),
+) -> TimelinePage:
+    """`judged` stand beside `sides`; empty where there is no report."""
     shown, first = [], 0
-    for name, timeline in sides:
-        shown.append(ShownTimeline(name, timeline, Searches(timeline), first, _note(timeline)))
+    for number, (name, timeline) in enumerate(sides):
+        own = judged[number] if judged else NOT_JUDGED
+        shown.append(ShownTimeline(name, timeline, Searches(timeline), first, _note(timeline), own))
         first += len(timeline.lanes)
     return TimelinePage(tuple(shown), names, places)
 

@@ -1,21 +1,26 @@
-"""The routes that the canvas asks: what there is, the marks of a window, one event, a search, a table."""
+"""The routes that the canvas asks: what there is, the marks of a window, one event, a search, a table, a file."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Final
 
 from analyzer.core import quantities
+from dashboard.timeline.export import Exported, first_origin_ns, gzipped, json_chunks
 from dashboard.timeline.facts import event_facts, place_of
 from dashboard.timeline.page import ShownTimeline, TimelinePage, page_facts
 from dashboard.timeline.search import Hits, next_hit
-from dashboard.timeline.table import lane_table
+from dashboard.timeline.table import lane_csv, lane_table
 from dashboard.timeline.wire import Asked, AskedLane, answer
 
 PREFIX: Final = "/_timeline"
 MOST_LANES: Final = 400
 """Lanes of one answer: a screen holds some 80."""
 BYTES: Final = "application/octet-stream"
+GZIP: Final = "application/gzip"
+CSV: Final = "text/csv; charset=utf-8"
+FARTHEST_NS: Final = 2**52
+"""Fifty days: no trace is that long, and a browser counts so far exactly."""
 
 
 class BadRequest(Exception):
@@ -30,7 +35,9 @@ def add_routes(flask_app: Any, page: TimelinePage) -> None:
     """Answers under PREFIX. A wrong address is 400 or 404 with a sentence, never a trace of ours."""
     from flask import Response, jsonify, request  # comes with Dash
 
-    def guarded(work: Callable[[Words], Any], *, is_binary: bool = False) -> Callable[[], Any]:
+    def guarded(work: Callable[[Words], Any], content: str | None = None, file: str | None = None) -> Callable[[], Any]:
+        """`content` is the type of what is no JSON, `file` the name of what is to be kept."""
+
         def view() -> Any:
             try:
                 found = work(request.args)
@@ -38,29 +45,33 @@ def add_routes(flask_app: Any, page: TimelinePage) -> None:
                 return jsonify({"error": str(error)}), 400
             except IndexError:
                 return jsonify({"error": "there is no such event"}), 404
-            response = Response(found, content_type=BYTES) if is_binary else jsonify(found)
+            response = jsonify(found) if content is None else Response(found, content_type=content)
             response.headers["Cache-Control"] = "no-store"
             response.headers["X-Content-Type-Options"] = "nosniff"
+            if file is not None:
+                response.headers["Content-Disposition"] = f'attachment; filename="{file}"'
             return response
 
         return view
 
     routes: tuple[tuple[str, Callable[[], Any]], ...] = (
         ("facts", guarded(lambda words: page_facts(page))),
-        ("marks", guarded(lambda words: answer(asked(page, words)), is_binary=True)),
+        ("marks", guarded(lambda words: answer(asked(page, words)), BYTES)),
         ("event", guarded(lambda words: event(page, words))),
         ("find", guarded(lambda words: found(page, words))),
         ("table", guarded(lambda words: table(page, words))),
+        ("table.csv", guarded(lambda words: table_csv(page, words), CSV, "graphbound-lane.csv")),
+        ("perfetto.json.gz", guarded(lambda words: perfetto(page, words), GZIP, "graphbound-timeline.json.gz")),
     )
     for name, view in routes:
-        flask_app.add_url_rule(f"{PREFIX}/{name}", f"timeline_{name}", view)
+        flask_app.add_url_rule(f"{PREFIX}/{name}", f"timeline_{name.partition('.')[0]}_{name.count('.')}", view)
 
 
 def asked(page: TimelinePage, words: Words) -> Asked:
     """`from` and `to` in ns from each side's `origin<side>`, `bins`, `lanes` as `0-4,9`, `by` graph or bound, `q`."""
-    start, end = _window(words, 2**52)
+    start, end = _window(words, FARTHEST_NS)
     origins = {one.first_lane: _whole(words, f"origin{i}", 0) for i, one in enumerate(page.shown)}
-    if any(abs(origin) > 2**52 for origin in origins.values()):
+    if any(abs(origin) > FARTHEST_NS for origin in origins.values()):
         raise BadRequest("an origin lies outside of any trace")
     hits = {one.first_lane: one.searches.of(words.get("q", "")) for one in page.shown}
     lanes = []
@@ -87,44 +98,67 @@ def event(page: TimelinePage, words: Words) -> dict[str, Any]:
         "of": len(one.timeline.lanes[lane]),
         "facts": [[fact.label, fact.value] for fact in told.facts],
         "follows": [[follow.label, one.first_lane + follow.lane, follow.at] for follow in told.follows],
+        "card": str(told.graph) if told.graph in one.judged.cards else None,
     }
 
 
 def found(page: TimelinePage, words: Words) -> dict[str, Any]:
-    """How often `q` occurs on each side; with `side`, the next one after `lane` and `at`, or after `from`."""
+    """How often `q` occurs on each side; with `side`, the next one after `lane` and `at`, or after `from`, and which of
+    them it is.
+    """
     query = words.get("q", "")
     hits = [one.searches.of(query) for one in page.shown]
     told: dict[str, Any] = {
         "sides": [_count(one, own) for one, own in zip(page.shown, hits, strict=True)],
         "next": None,
+        "number": None,
     }
     if "side" in words:
-        number = _whole(words, "side")
-        if not 0 <= number < len(page.shown):
-            raise BadRequest("there is no such side")
-        told["next"] = _next(page, page.shown[number], hits[number], words)
+        number = _side(page, words)
+        own = hits[number]
+        row = None if own is None else _next(page, page.shown[number], own, words)
+        if own is not None and row is not None:
+            lane, at = place_of(page.shown[number].timeline, row)
+            told |= {"next": [page.shown[number].first_lane + lane, at], "number": own.number(row)}
     return told
 
 
 def table(page: TimelinePage, words: Words) -> dict[str, Any]:
     """The events of a lane that touch a window, as rows of text; `from` and `to` in ns of the trace."""
     one, lane = page.side_of(_whole(words, "lane"))
-    start, end = _window(words, 2**53)
+    start, end = _window(words, 2 * FARTHEST_NS)
     return lane_table(one.timeline, lane, start, end)
 
 
-def _next(page: TimelinePage, one: ShownTimeline, hits: Hits | None, words: Words) -> list[int] | None:
-    if hits is None:
-        return None
+def table_csv(page: TimelinePage, words: Words) -> Iterator[bytes]:
+    """The same as a file, with every event of the window in it."""
+    one, lane = page.side_of(_whole(words, "lane"))
+    start, end = _window(words, 2 * FARTHEST_NS)
+    return lane_csv(one.timeline, lane, start, end)
+
+
+def perfetto(page: TimelinePage, words: Words) -> Iterator[bytes]:
+    """A file for Perfetto with every side, or with `side` alone; aligned at `origin<side>`, else at their steps."""
+    sides = [
+        Exported(one, _whole(words, f"origin{number}", first_origin_ns(one))) for number, one in enumerate(page.shown)
+    ]
+    if "side" in words:
+        sides = [sides[_side(page, words)]]
+    if not sides:
+        raise BadRequest("there is no timeline to export")
+    for side in sides:
+        timeline = side.shown.timeline
+        if not timeline.start_ns <= side.origin_ns <= timeline.end_ns:
+            raise BadRequest("an origin lies outside of its trace")
+    return gzipped(json_chunks(sides))
+
+
+def _next(page: TimelinePage, one: ShownTimeline, hits: Hits, words: Words) -> int | None:
     after = None
     if "lane" in words:
         side, lane = page.side_of(_whole(words, "lane"))
         after = _row(side, lane, _whole(words, "at")) if side is one else None
-    row = next_hit(one.timeline, hits, after, _whole(words, "from", 0), back=words.get("back") == "1")
-    if row is None:
-        return None
-    lane, at = place_of(one.timeline, row)
-    return [one.first_lane + lane, at]
+    return next_hit(one.timeline, hits, after, _whole(words, "from", 0), back=words.get("back") == "1")
 
 
 def _row(side: ShownTimeline, lane: int, at: int) -> int | None:
@@ -147,6 +181,13 @@ def _count(one: ShownTimeline, hits: Hits | None) -> dict[str, Any]:
         "ns": sum_ns,
         "text": quantities.duration(sum_ns),
     }
+
+
+def _side(page: TimelinePage, words: Words) -> int:
+    number = _whole(words, "side")
+    if not 0 <= number < len(page.shown):
+        raise BadRequest("there is no such side")
+    return number
 
 
 def _window(words: Words, farthest_ns: int) -> tuple[int, int]:

@@ -28,6 +28,10 @@ class Hits:
     names: int
     sum_ns: int
 
+    def number(self, row: int) -> int:
+        """Which of them a row found is, counted from 1."""
+        return int(np.searchsorted(self.rows, row)) + 1
+
 
 def find(timeline: Timeline, query: str) -> Hits:
     """Every row whose name holds `query`, upper and lower case alike; an empty query finds nothing."""

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from analyzer.core.distinct import distinct
+from analyzer.core.graphs import GraphKey
 from analyzer.core.trace import DEVICE_KINDS, EventKind, IntColumn, Trace
 from analyzer.derive.regions_from_trace import HostRegions, RegionKind, TraceRegion, host_regions
 from dashboard.timeline.codes import RowCodes, region_codes, row_codes
@@ -54,7 +55,8 @@ class Stretches:
 @dataclass(frozen=True, slots=True)
 class Timeline:
     """`lane_of_row` and `at_of_row` say where a trace row is drawn. `graph_labels` are what the trace rows that open a
-    graph are called, `region_labels` the recording's regions. `start_ns` and `end_ns` span everything drawn.
+    graph are called, `graph_keys` which graph it is; `region_labels` are those of the recording's regions. `start_ns`
+    and `end_ns` span everything drawn.
     """
 
     recording: Recording
@@ -66,6 +68,7 @@ class Timeline:
     gaps: Gaps
     stretches: Stretches
     graph_labels: Mapping[int, str]
+    graph_keys: Mapping[int, GraphKey]
     region_labels: tuple[str, ...]
     start_ns: int
     end_ns: int
@@ -107,13 +110,25 @@ def timeline_of(recording: Recording, names: GraphNames) -> Timeline:
             _derived(LaneKind.DEVICE_GRAPHS, "graphs on the device", stretches.start_ns, stretches.end_ns, own)
         )
     found += _device(trace, codes)
+    of_row = dict(zip(opened.row.tolist(), opened.region.tolist(), strict=True))
     labels = tuple(names.label(region) for region in opened.regions)
-    own_labels = {row: labels[region] for row, region in zip(opened.row.tolist(), opened.region.tolist(), strict=True)}
-    return _assembled(recording, found, _Told(calls, gaps, stretches, own_labels, _labels(recording, names)))
+    named = _Opened(
+        {row: labels[region] for row, region in of_row.items()},
+        {row: opened.regions[region].key for row, region in of_row.items()},
+    )
+    return _assembled(recording, found, _Told(calls, gaps, stretches, named, _labels(recording, names)))
 
 
 def _labels(recording: Recording, names: GraphNames) -> tuple[str, ...]:
     return tuple(names.label(region) for region in recording.regions)
+
+
+@dataclass(frozen=True, slots=True)
+class _Opened:
+    """What the trace rows that open a graph are called, and which it is."""
+
+    labels: Mapping[int, str]
+    keys: Mapping[int, GraphKey]
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,7 +138,7 @@ class _Told:
     calls: tuple[GraphCalls, ...]
     gaps: Gaps
     stretches: Stretches
-    labels: Mapping[int, str]
+    graphs: _Opened
     region_labels: tuple[str, ...]
 
 
@@ -152,7 +167,8 @@ def _assembled(recording: Recording, found: list[_Events], told: _Told) -> Timel
         calls=told.calls,
         gaps=told.gaps,
         stretches=told.stretches,
-        graph_labels=told.labels,
+        graph_labels=told.graphs.labels,
+        graph_keys=told.graphs.keys,
         region_labels=told.region_labels,
         start_ns=start,
         end_ns=max(end, start + 1),

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import base64
+import hashlib
 import json
 import re
 import sys
@@ -25,6 +27,7 @@ from analyzer.core.report import Report
 from analyzer.reporting.renderer import Page, Renderer
 from analyzer.reporting.renderers import RENDERERS, renderer
 from analyzer.reporting.repository import Repository
+from analyzer.reporting.shown_step import ShownLane
 from analyzer.reporting.word import Word
 from analyzer.rules import RULES
 from tests.conftest import ROOT
@@ -40,6 +43,7 @@ from tests.reports import (
     an_accuracy,
     an_empty_report,
 )
+from tests.shown_steps import SHADES, a_mark, a_step
 
 HOSTILE = {
     "html": "<script>alert(1)</script><img src=x onerror=alert(1)>&lt;",
@@ -217,6 +221,81 @@ def _check_html(text: str, page: Page) -> None:
     Elements().feed(text)
 
 
+PAGE_ELEMENTS = {"html", "head", "meta", "title", "style", "body", "header", "main", "section", "article", "footer"} | {
+    "h1", "h2", "h3", "p", "ul", "li", "dl", "dt", "dd", "pre", "code", "strong", "span", "div", "details", "summary",
+    "table", "thead", "tbody", "tr", "th", "td", "fieldset", "legend", "label", "input",
+    "svg", "defs", "pattern", "path", "g", "rect", "line", "circle", "text",
+}  # fmt: skip
+PAGE_ATTRIBUTES = {"class", "id", "lang", "charset", "http-equiv", "content", "name", "scope", "title", "type"} | {
+    "aria-label", "aria-hidden", "role", "checked",
+    "x", "y", "x1", "x2", "y1", "y2", "cx", "cy", "r", "d", "width", "height", "fill", "fill-opacity", "stroke",
+    "stroke-width", "stroke-opacity", "text-anchor", "patternunits",
+}  # fmt: skip
+"""None of them loads, links or runs anything, or carries a style."""
+
+
+class _PageReader(HTMLParser):
+    """Every element is ours, closed where it was opened, and none refers to anything but a pattern of the page."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.open: list[str] = []
+        self.style = ""
+        self.metas: list[dict[str, str | None]] = []
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        assert tag in PAGE_ELEMENTS, tag
+        assert {name for name, _ in attrs} <= PAGE_ATTRIBUTES, attrs
+        assert len({name for name, _ in attrs}) == len(attrs)
+        for name, value in attrs:
+            if name in ("fill", "stroke"):
+                assert re.fullmatch(r"#[0-9A-Fa-f]{3,6}|none|url\(#gb-[0-9a-z-]+\)", value or ""), value
+            if name in ("id", "class"):
+                assert re.fullmatch(r"[a-zA-Z0-9 _-]+", value or ""), value
+        if tag == "meta":
+            self.metas.append(dict(attrs))
+        if tag not in ("meta", "input"):
+            self.open.append(tag)
+
+    def handle_endtag(self, tag: str) -> None:
+        assert self.open.pop() == tag
+
+    def handle_data(self, data: str) -> None:
+        self.style += data if self.open[-1:] == ["style"] else ""
+
+    def handle_comment(self, data: str) -> None:
+        raise AssertionError(data)
+
+    def unknown_decl(self, data: str) -> None:
+        raise AssertionError(data)
+
+
+def _check_page(text: str, page: Page) -> None:
+    read = _PageReader()
+    read.feed(text)
+    read.close()
+    assert read.open == []
+    assert len(text.encode()) <= 1_000_000
+    (policy,) = [meta["content"] or "" for meta in read.metas if meta.get("http-equiv") == "Content-Security-Policy"]
+    digest = base64.b64encode(hashlib.sha256(read.style.encode()).digest()).decode()
+    assert policy.startswith(f"default-src 'none'; style-src 'sha256-{digest}'; img-src data:;")
+    assert "script" not in policy
+    assert "url(" not in read.style
+    assert "@import" not in read.style
+    assert "analyze show" in text
+
+
+@pytest.mark.parametrize("name", HOSTILE.values(), ids=HOSTILE.keys())
+def test_a_hostile_name_is_harmless_in_a_step_that_is_drawn(name: str) -> None:
+    lanes = (ShownLane(name, (a_mark(0.0, 0.5, name), a_mark(0.5, 0.51, name)), 2),)
+    shades = (SHADES[0], replace(SHADES[1], label=name))
+    steps = (a_step(name, lanes=lanes, shades=shades, note=name), a_step(name, lanes=(), note=name))
+    page = Page(steps=steps, rules=(Word(name, name),))
+    text = renderer("html").render(_named(name), page)
+    _assert_nothing_hidden(text)
+    _check_page(text, page)
+
+
 COMMAND = re.compile(r"::(?P<name>error|warning) (?P<properties>[^:\n]*)::(?P<data>.+)")
 
 
@@ -341,6 +420,7 @@ def _check_junit(text: str, page: Page) -> None:
 _CHECKS: dict[str, Callable[[str, Page], None]] = {
     "terminal": _check_terminal,
     "json": _check_json,
+    "html": _check_page,
     "html_fragment": _check_html,
     "github": _check_github,
     "markdown": _check_markdown,

@@ -10,7 +10,7 @@ import pytest
 
 from analyzer.assemble import _summed, assemble
 from analyzer.core.graphs import GapKey
-from analyzer.core.report import Report
+from analyzer.core.report import MOST_SAMPLES, Report
 from analyzer.core.run import Verification
 from analyzer.core.samples import Samples
 from analyzer.core.timing import Changing, StepChange
@@ -180,6 +180,18 @@ def test_trials_stand_under_their_graph(diagnosed: Measured) -> None:
     assert first.candidates == ()
     (tried,) = second.candidates
     assert (tried.candidate, tried.predicted_ns, tried.step_ns, tried.step_baseline_ns) == ("eager", 7, FAST, STEP_NS)
+    assert tried.step_samples is not None
+    assert tried.step_samples.median_ns == FAST
+
+
+def test_a_report_keeps_a_bounded_number_of_a_candidates_samples(diagnosed: Measured) -> None:
+    many = replace(measured(FAST), step_ns=Samples(tuple(range(1, 121))), against=Samples(tuple(range(201, 321))))
+    diagnosed.trials.append(CandidateTrial(B.digest, "eager", 7, many))
+    (tried,) = report(diagnosed).graphs[1].candidates
+    assert tried.step_samples == Samples(tuple(range(1, 121, 3)))
+    assert tried.step_baseline_samples == Samples(tuple(range(201, 321, 3)))
+    assert len(tried.step_samples.ns) == MOST_SAMPLES
+    assert tried.step_ns == 60, "the median is that of all"
 
 
 @pytest.mark.parametrize(
@@ -254,6 +266,23 @@ def test_a_machine_that_changed_between_the_passes_is_said_and_may_cost_the_verd
     assert other.headline.startswith("Undecided: the machine changed")
     assert shares(other) == pytest.approx(1.0)
     assert said(drifted(copy(diagnosed), 1 / 1.8))
+
+
+def test_totals_that_disagree_by_more_than_their_spreads_are_not_left_without_a_word(diagnosed: Measured) -> None:
+    def said(factor: float) -> bool:
+        return any("further apart than the steps of each" in note for note in drifted(copy(diagnosed), factor).notes)
+
+    assert [said(factor) for factor in (1.0, 1.02, 1.2)] == [False, False, True]
+
+
+def test_a_clean_pass_of_whole_scheduler_ticks_decides_nothing(diagnosed: Measured) -> None:
+    assert diagnosed.timing is not None
+    ticked = Samples(tuple(number * 4_000_000 for number in (2, 3, 2, 4, 2, 3, 2)))
+    diagnosed.timing = replace(diagnosed.timing, step_ns=ticked)
+    found = report(diagnosed)
+    assert found.headline.startswith("Undecided: the steps' times are whole ticks")
+    assert any("whole multiples of 4.00 ms" in note for note in found.notes)
+    assert {row.verdict.bound for row in region_rows(found)} == {Bound.UNDECIDED}
 
 
 def test_what_a_finding_costs_is_not_claimed_of_a_pass_that_is_in_doubt(diagnosed: Measured) -> None:

@@ -149,7 +149,6 @@ def test_quiet_says_nothing_on_stderr(pipeline: Callable[[Run], None], capsys: p
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        ([], "what should be analysed?"),
         (["m.py", "--no-such"], "unrecognized arguments: --no-such"),
         (["m.py", "--mode", "both"], "invalid choice: 'both'"),
         (["hf:x", "--shape", "1x-3"], "'1x-3' is not a shape like 1x3x224x224"),

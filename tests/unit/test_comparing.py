@@ -47,6 +47,28 @@ def test_a_recording_beside_itself_is_the_same_in_every_row() -> None:
     assert all(one.difference_ns == 0 for one in found.rows)
 
 
+def test_a_folder_that_is_no_run_folder_is_refused_with_what_to_give_instead(tmp_path: Path) -> None:
+    (tmp_path / "empty").mkdir()
+    with pytest.raises(UsageError, match="no run folder") as caught:
+        compare_paths(str(tmp_path / "empty"), str(tmp_path / "empty"), READING)
+    assert "two runs of analyze model.py" in str(caught.value.hint)
+
+
+def test_of_a_folder_of_ranks_one_trace_has_to_be_named(tmp_path: Path) -> None:
+    for rank in range(2):
+        (tmp_path / f"rank{rank}.json").write_text('{"traceEvents": []}')
+    with pytest.raises(UsageError, match="and 2 traces") as caught:
+        compare_paths(str(tmp_path), str(tmp_path), READING)
+    assert f"analyze compare {tmp_path / 'rank0.json'} OTHER" in str(caught.value.hint)
+
+
+def test_the_only_trace_of_a_folder_is_taken(tmp_path: Path) -> None:
+    run = a_run((("aten::mm", "gemm", 50),))
+    run.save(tmp_path / "only.json")
+    found = compare_paths(str(tmp_path), str(tmp_path / "only.json"), READING)
+    assert {one.fate for one in found.rows} == {Fate.SAME}
+
+
 def test_swapping_the_sides_turns_every_difference_round() -> None:
     left = a_run((("aten::mm", "gemm", 50), ("aten::add", "vectorized_elementwise", 5)))
     right = a_run((("aten::mm", "gemm", 80), ("aten::sum", "reduce_kernel", 9)))

@@ -26,6 +26,7 @@ from analyzer.rules import (
     python_custom_op,
     slow_optimizer,
     unfused_attention,
+    unused_gradients,
 )
 from analyzer.rules.runner import run_rules
 from collectors.op_log import record_ops
@@ -43,6 +44,7 @@ RULES = (
     layout_churn.RULE,
     unfused_attention.RULE,
     slow_optimizer.RULE,
+    unused_gradients.RULE,
     python_custom_op.RULE,
     moe_expert_loop.RULE,
     denormals.RULE,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -12,6 +13,7 @@ import pytest
 from analyzer import pipeline
 from analyzer.core.errors import INTERRUPTED, ExitCode, InternalError, UsageError, UserProgramError
 from analyzer.core.graphs import Direction, GraphKey, Recompile, SourceLine
+from analyzer.core.origin import Commit
 from analyzer.core.plan import FUSED
 from analyzer.core.report import Report
 from analyzer.core.run import Finished, LostChildError
@@ -75,6 +77,7 @@ def test_a_plan_that_wins_is_written_down(run: Run) -> None:
         "after.trace.json.gz",
         "before.trace.json.gz",
         "plan.json",
+        "report.html",
         "report.json",
     ]
 
@@ -147,6 +150,20 @@ def test_the_same_measurements_give_the_same_report(run: Run) -> None:
     assert first.graphs == second.graphs
     assert first.headline == second.headline
     assert first.findings == second.findings
+
+
+def test_a_report_says_when_it_began_and_of_which_commit(
+    run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[Path] = []
+    commit = Commit("1a2b3c4d" * 5, True)
+    monkeypatch.setattr(pipeline, "commit_at", lambda folder: asked.append(folder) or commit)
+    before_s = int(time.time())
+    origin = saved(run(FakeDriver())).origin
+    assert origin is not None
+    assert before_s <= origin.began_s <= time.time()
+    assert origin.commit == commit
+    assert asked == [tmp_path]
 
 
 # -- a plan that does not hold ----------------------------------------------------------------------------------------
@@ -392,7 +409,7 @@ def test_a_graph_that_takes_the_process_down_even_as_captured_ends_the_run(run: 
 def test_an_older_runs_files_are_gone(run: Run, tmp_path: Path) -> None:
     run(FakeDriver(saves={"eager": 0.2}))
     finished = run(FakeDriver(), optimize=False)
-    assert sorted(p.name for p in finished.folder.iterdir()) == ["before.trace.json.gz", "report.json"]
+    assert sorted(p.name for p in finished.folder.iterdir()) == ["before.trace.json.gz", "report.html", "report.json"]
 
 
 def test_a_folder_that_cannot_be_written_is_refused_before_anything_runs(
@@ -425,3 +442,36 @@ def test_other_inputs_that_take_the_process_down_cost_themselves_alone(run: Run)
     assert report.partial is None
     assert any("get_input_variants could not be run" in note for note in report.notes)
     assert report.comparison is not None
+
+
+# -- report.html ------------------------------------------------------------------------------------------------------
+
+
+def page_of(finished: Finished) -> str:
+    return (finished.folder / "report.html").read_text(encoding="utf-8")
+
+
+def test_the_page_of_a_run_has_both_timelines_and_that_of_a_partial_one_what_there_is(run: Run) -> None:
+    page = page_of(run(FakeDriver(saves={"cuda_graphs": 0.3})))
+    assert "<legend>before: " in page
+    assert "<legend>after: " in page
+    finished = run(FakeDriver(fails={"verify": [KeyboardInterrupt()]}))
+    assert finished.exit_code == INTERRUPTED
+    page = page_of(finished)
+    assert f"Partial report: {finished.report.partial}" in page
+    assert "<legend>before: " in page
+    assert "<legend>after: " not in page
+
+
+@pytest.mark.parametrize("fault", [ValueError("a strange trace"), KeyboardInterrupt()])
+def test_a_picture_that_cannot_be_drawn_costs_itself_alone(
+    run: Run, monkeypatch: pytest.MonkeyPatch, fault: BaseException
+) -> None:
+    def fails(_: Path) -> None:
+        raise fault
+
+    monkeypatch.setattr("dashboard.report_timeline.steps_of_run", fails)
+    finished = run(FakeDriver(saves={"cuda_graphs": 0.3}))
+    assert finished.exit_code is ExitCode.OK
+    assert saved(finished).comparison is not None
+    assert "This page was written without a trace." in page_of(finished)

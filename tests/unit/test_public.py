@@ -8,8 +8,12 @@ from types import ModuleType
 import pytest
 
 import analyzer
+from analyzer.comparing import compare_paths
+from analyzer.core.compared import Compared, ComparedSide
 from analyzer.core.report import Report
 from analyzer.notebook import show_reports_in_ipython
+from analyzer.rank_analysis import analyze_path
+from analyzer.reporting.compared_text import compared_text
 from analyzer.reporting.json import read_report
 from analyzer.version import NOT_INSTALLED, installed_version
 from optimizers.plan import read_plan
@@ -20,6 +24,8 @@ def test_a_public_name_is_what_its_home_calls_it() -> None:
     assert analyzer.load_report is read_report
     assert analyzer.load_plan is read_plan
     assert analyzer.Report is Report
+    assert analyzer.analyze_trace is analyze_path
+    assert analyzer.compare is compare_paths
     assert set(analyzer.__all__) <= set(dir(analyzer))
 
 
@@ -28,6 +34,7 @@ def test_a_public_name_is_what_its_home_calls_it() -> None:
     [
         ("analyze", "analyzer.pipeline", "analyze_in_process"),
         ("optimize", "optimizers.production", "optimize"),
+        ("dashboard", "dashboard.inline", "show"),
         ("Workload", "collectors.workload", "Workload"),
     ],
 )
@@ -59,10 +66,14 @@ def test_outside_a_notebook_nothing_is_registered(monkeypatch: pytest.MonkeyPatc
 def test_a_notebook_shows_a_report_as_html_and_as_text() -> None:
     shell_module = pytest.importorskip("IPython.core.interactiveshell")
     shell = shell_module.InteractiveShell.instance()
+    side = ComparedSide("a.json", "H200", 1_000, 0, 1, "CPU-bound", ())
+    nothing = Compared(side, side, ())
     try:
         show_reports_in_ipython()
         data, _ = shell.display_formatter.format(a_report())
+        compared, _ = shell.display_formatter.format(nothing)
     finally:
         shell_module.InteractiveShell.clear_instance()
     assert data["text/html"].startswith('<div class="graphbound-report"')
     assert data["text/plain"].rstrip().splitlines()[-1] == "analyze dashboard runs/gptlite-20260101-120000"
+    assert compared["text/plain"] == compared_text(nothing)

@@ -84,7 +84,8 @@ def test_the_plan_of_another_model_is_refused_with_one_line(run: Run) -> None:
     assert finished.exit_code is ExitCode.USAGE
     assert "names none of the graphs of net: it is the plan of another model" in str(finished.report.partial)
     assert "\n" not in str(finished.report.partial)
-    assert "verify" not in driver.methods
+    # As soon as the graphs are known: the clean pass alone takes minutes of a large model.
+    assert not {"time", "profile", "verify"} & set(driver.methods)
 
 
 def test_a_plan_of_another_machine_is_verified_and_both_are_named(run: Run) -> None:

@@ -13,9 +13,10 @@ import pytest
 
 from analyzer.core.errors import ExitCode, UsageError
 from analyzer.reporting.json import read_report
-from analyzer.run_folder import RunFolder
+from analyzer.run_folder import RunFolder, write_page
 from optimizers.plan import read_plan
-from tests.reports import a_report
+from tests.reports import a_report, an_empty_report
+from tests.shown_steps import a_step
 from tests.unit.optimizers.test_plan import PLAN
 
 
@@ -47,9 +48,27 @@ def test_what_is_saved_can_be_read(tmp_path: Path) -> None:
     assert read_plan(folder.plan) == PLAN
 
 
+def test_the_report_is_saved_as_a_page_too_whole_or_not_at_all(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    folder = RunFolder.create("net", str(tmp_path))
+    folder.save_report(an_empty_report(), (a_step("before"),))
+    first = folder.page.read_text(encoding="utf-8")
+    assert folder.page.name == "report.html"
+    assert "Partial report: interrupted by Ctrl-C" in first
+    assert "before: step 2 of 3" in first
+    monkeypatch.setattr(Path, "replace", _full)
+    with pytest.raises(OSError, match="no space"):
+        write_page(a_report(), folder.page)
+    assert folder.page.read_text(encoding="utf-8") == first
+    assert {path.name for path in tmp_path.iterdir()} == {"report.json", "report.html"}
+
+
+def _full(*_: object) -> None:
+    raise OSError(errno.ENOSPC, "no space")
+
+
 def test_an_earlier_run_is_cleared_and_nothing_else_is(tmp_path: Path) -> None:
     folder = RunFolder.create("net", str(tmp_path))
-    for path in (folder.report, folder.plan, folder.before_trace, folder.after_trace, folder.program_log):
+    for path in (folder.report, folder.page, folder.plan, folder.before_trace, folder.after_trace, folder.program_log):
         path.write_text("old")
     (tmp_path / "notes.txt").write_text("mine")
     folder.clear()

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
+from typing import cast
 
 import pytest
 import torch
 
+from analyzer import session_ears
 from analyzer.core.errors import ExitCode, InternalError, UserProgramError
 from analyzer.core.settings import Mode
 from analyzer.session_ears import Telling
 from collectors.state import State
 from collectors.user_module import import_user_module
+from optimizers.candidates.base import RefusedError
 from tests.workloads import a_stepper, a_workload
 
 
@@ -70,6 +74,43 @@ def test_out_of_memory_is_never_our_fault(tmp_path: Path, monkeypatch: pytest.Mo
     monkeypatch.setattr(state, "reseed", no_room)
     with pytest.raises(UserProgramError, match="out of memory"), Telling("a step", tmp_path):
         state.restore()
+
+
+def _of_ours(raised: Exception) -> Callable[..., object]:
+    """A function whose code lies in our package, as a backend's or an operator log's does, and that fails."""
+    namespace: dict[str, object] = {"raised": raised}
+    source = Path(session_ears.__file__).parent / "hook_of_a_test.py"
+    exec(compile("def hook(*_):\n    raise raised\n", str(source), "exec"), namespace)
+    return cast("Callable[..., object]", namespace["hook"])
+
+
+def test_a_fault_of_our_hook_inside_the_users_step_is_not_blamed_on_the_user(tmp_path: Path) -> None:
+    model = torch.nn.Linear(2, 2)
+    model.register_forward_hook(_of_ours(KeyError("of ours")))
+    stepper = a_stepper(a_workload(model, torch.randn(2, 2)))
+    with pytest.raises(InternalError, match=r"hook_of_a_test\.py:2 in hook") as caught, Telling("a step", tmp_path):
+        stepper.run()
+    assert caught.value.exit_code is ExitCode.INTERNAL
+
+
+def test_a_fault_of_our_backend_is_told_through_what_dynamo_wraps_it_in(tmp_path: Path) -> None:
+    compiled = torch.compile(torch.nn.Linear(2, 2), backend=_of_ours(KeyError("of ours")))
+
+    class Net(torch.nn.Module):
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            return cast(torch.Tensor, compiled(x))
+
+    stepper = a_stepper(a_workload(Net(), torch.randn(2, 2)))
+    with pytest.raises(InternalError, match="in hook"), Telling("a step", tmp_path):
+        stepper.run()
+
+
+def test_what_our_hook_says_of_the_model_on_purpose_stays_about_the_model(tmp_path: Path) -> None:
+    model = torch.nn.Linear(2, 2)
+    model.register_forward_hook(_of_ours(RefusedError("it changes its weights")))
+    stepper = a_stepper(a_workload(model, torch.randn(2, 2)))
+    with pytest.raises(UserProgramError, match="it changes its weights"), Telling("a step", tmp_path):
+        stepper.run()
 
 
 def test_ctrl_c_in_a_step_stays_ctrl_c() -> None:

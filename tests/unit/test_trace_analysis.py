@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 from functools import cache
 
@@ -10,8 +11,10 @@ import pytest
 
 from analyzer.core.budget import Part
 from analyzer.core.device import Source
-from analyzer.core.trace import DEVICE_KINDS, EventKind, Trace
+from analyzer.core.trace import DEVICE_KINDS, EventKind, OpDetail, Trace
+from analyzer.core.trace_facts import Vendor
 from analyzer.core.verdict import Bound
+from analyzer.derive.activity import NOT_READ
 from analyzer.derive.trace_verdict import CPU_TRACE, NEED_CLEAN, NO_PEAKS, WITH_STACKS
 from analyzer.reporting.json import decode_report, encode_report
 from analyzer.reporting.renderer import Page
@@ -183,3 +186,30 @@ def test_equal_traces_give_equal_reports_whatever_the_order_of_their_rows() -> N
     assert encode_report(analyzed(run).report) == encode_report(
         analyze_trace(run.trace(order=order), "run.json").report
     )
+
+
+OTHERS = re.compile(r"cuda(?!graph_)|cupti|\bgpu", re.IGNORECASE)
+"""Words of one maker's devices; the ids of rules aside."""
+
+
+@pytest.mark.parametrize("vendor", [Vendor.XPU, Vendor.MTIA])
+@pytest.mark.parametrize("host_us", [0, 360])
+def test_the_trace_of_another_makers_device_is_told_nothing_of_cuda(vendor: Vendor, host_us: float) -> None:
+    recorded = a_run(host_us=host_us, kernel_us=160, device="Ada's Accelerator").trace()
+    names = tuple(
+        name.replace("cudaDeviceSynchronize", "urQueueFinish").replace("cuda", "ur") for name in recorded.names
+    )
+    trace = replace(recorded, names=names, facts=replace(recorded.facts, vendor=vendor))
+    for each in (trace, replace(trace, details=(OpDetail(),) * len(trace.details))):
+        report = analyze_trace(each, "run.json").report
+        assert report.workload.device == vendor.name.lower()
+        assert not OTHERS.search(render(report, Page()))
+
+
+def test_rows_in_words_that_are_not_known_are_not_called_missing() -> None:
+    trace, analyzed = public("mtia_inference.json.gz")
+    assert trace.facts.unread_device_rows
+    page = render(analyzed.report, Page())
+    assert analyzed.report.headline == f"Undecided: {NOT_READ}"
+    assert "launches and no device row" not in page
+    assert not OTHERS.search(page)

@@ -16,7 +16,7 @@ from dashboard.panels.panel import Page, Panel
 from dashboard.panels.panel_list import PANELS
 from dashboard.run_folder import RunData, Side, read_run
 from dashboard.timeline.recording import recording_of
-from tests.reports import a_graph, a_report, an_empty_report
+from tests.reports import a_graph, a_key, a_report, an_empty_report
 from tests.unit.dashboard.runs import a_recording
 
 every_panel = pytest.mark.parametrize("panel", PANELS, ids=lambda p: p.id)
@@ -74,27 +74,29 @@ def test_the_headline_is_loud_where_the_report_is_partial_or_silent() -> None:
 def test_the_verdict_table_has_a_row_for_each_region_with_its_bar() -> None:
     (table, legend) = verdicts.build(_run())
     rows = table.children.children[1].children
-    assert [row.children[0].children for row in rows] == ["gptlite.py:41", "gap gptlite.py:57", "gptlite.py:88"]
+    labels = [row.children[0].children for row in rows]
+    assert [label.children for label in labels] == ["gptlite.py:41", "gap gptlite.py:57", "gptlite.py:88"]
+    assert labels[0].href == f"#page=graphs&graph={a_key(1)}"
     assert rows[0].children[1].children == "CPU 92 % → memory 92 %"
-    widths = [float(span.style["width"].removesuffix("px")) for span in rows[0].children[3].children.children]
-    assert sum(widths) == pytest.approx(220, abs=0.5)
+    widths = [float(span.style["width"].removesuffix("%")) for span in rows[0].children[3].children.children]
+    assert sum(widths) == pytest.approx(100, abs=0.01)
     assert "starved" in json.dumps(legend, cls=PlotlyJSONEncoder)
 
 
 def test_a_thousand_graphs_are_cut_and_counted() -> None:
     graphs = tuple(a_graph(f"m.py:{n}", n) for n in range(1, 1_001))
-    text = _text(PANELS[1], _run(report=a_report(graphs=graphs, eager_gaps=())))
-    assert "and 700 more in report.json" in text
+    text = _text(verdicts.PANEL, _run(report=a_report(graphs=graphs, eager_gaps=())))
+    assert f"and {1_000 - verdicts.MAX_ROWS} shorter ones" in text
 
 
 def test_one_timeline_is_shown_without_the_other_and_says_why() -> None:
-    text = _text(PANELS[2], _run(sides=(_SIDES[0], Side("after", None, "no plan was measured"))))
+    text = _text(timelines.PANEL, _run(sides=(_SIDES[0], Side("after", None, "no plan was measured"))))
     assert "after: no plan was measured" in text
     assert f'"{timelines.CANVAS_ID}"' in text
 
 
 def test_without_any_timeline_there_is_no_canvas_to_fill() -> None:
-    text = _text(PANELS[2], _run(sides=(Side("recorded", None, "it holds no event"),)))
+    text = _text(timelines.PANEL, _run(sides=(Side("recorded", None, "it holds no event"),)))
     assert timelines.CANVAS_ID not in text
     assert "recorded: it holds no event" in text
 

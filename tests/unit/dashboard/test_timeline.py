@@ -161,6 +161,17 @@ def test_a_replay_leads_to_what_it_started(timeline: Timeline) -> None:
     assert (follow.lane, follow.at) == place_of(timeline, _row(timeline, "relu"))
 
 
+def test_an_operator_leads_to_the_first_kernel_of_those_it_started(timeline: Timeline) -> None:
+    facts = _facts(timeline, "aten::mm")
+    assert _value(facts, "device rows it started") == "3"
+    (follow,) = facts.follows
+    assert (follow.lane, follow.at) == place_of(timeline, _row(timeline, "gemm"))
+
+
+def test_a_kernel_says_which_call_launched_it_and_how_long_that_took(timeline: Timeline) -> None:
+    assert _value(_facts(timeline, "gemm"), "launched by") == "cudaLaunchKernel of host thread 100, which took 1.00 µs"
+
+
 def test_a_gap_says_its_causes_and_leads_to_what_ended_it(timeline: Timeline) -> None:
     group = next(group for group in timeline.groups if group.kind is LaneKind.GAPS)
     told = [event_facts(timeline, group.first, at, {}) for at in range(len(timeline.lanes[group.first]))]

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import csv
+import gzip
+import io
 import json
 import struct
 from dataclasses import dataclass
@@ -12,11 +15,13 @@ import numpy as np
 import pytest
 
 from dashboard.app import app_of
-from dashboard.run_folder import RunData, Side, read_run
+from dashboard.run_folder import RunData, Side, read_run, read_target
 from dashboard.timeline.recording import recording_of
 from dashboard.timeline.wire import MAGIC, MOST_MARKS
+from dashboard.timelines import timeline_page
+from tests.rank_files import a_rank
 from tests.traces import Recording
-from tests.unit.dashboard.runs import HOSTILE, a_run_folder
+from tests.unit.dashboard.runs import FIRST, HOSTILE, a_run_folder
 
 
 @pytest.fixture(scope="module")
@@ -135,14 +140,17 @@ def test_a_search_marks_what_it_finds_and_counts_it(client: Any, facts: dict[str
 
 
 def test_searching_on_goes_through_every_hit_and_round(client: Any) -> None:
-    seen = []
+    seen, numbers = [], []
     words = {"q": "gemm", "side": 0, "from": 0}
     for _ in range(7):
-        lane, at = client.get("/_timeline/find", query_string=words).json["next"]
+        told = client.get("/_timeline/find", query_string=words).json
+        lane, at = told["next"]
         seen.append((lane, at))
+        numbers.append(told["number"])
         words |= {"lane": lane, "at": at}
     assert len(set(seen[:6])) == 6
     assert seen[6] == seen[0]
+    assert numbers == [1, 2, 3, 4, 5, 6, 1]
     back = client.get("/_timeline/find", query_string=words | {"back": 1}).json["next"]
     assert tuple(back) == seen[5]
 
@@ -198,6 +206,11 @@ def test_a_megabyte_of_a_name_is_cut(tmp_path: Path) -> None:
         "event?lane=0",
         "find?q=a&side=7",
         "table?lane=0&from=1&to=1",
+        "table.csv?lane=0&from=1&to=1",
+        "perfetto.json.gz?side=7",
+        "perfetto.json.gz?origin0=-5",
+        f"perfetto.json.gz?origin1={2**50}",
+        f"perfetto.json.gz?origin0={2**60}",
     ],
 )
 def test_what_cannot_be_is_refused_with_a_sentence(client: Any, address: str) -> None:
@@ -237,6 +250,69 @@ def test_the_table_lists_the_lane_in_the_window_and_counts_the_rest(client: Any,
     assert [row[3] for row in told["rows"]] == ["30.0 µs", "30.0 µs"]
 
 
+def test_the_csv_has_every_event_of_the_lane_in_the_window(client: Any, facts: dict[str, Any]) -> None:
+    group, side = _group(facts, 0, "stream 20"), facts["sides"][0]
+    answer = client.get(f"/_timeline/table.csv?lane={group['first']}&from={side['start']}&to={side['end']}")
+    assert answer.content_type.startswith("text/csv")
+    assert "attachment" in answer.headers["Content-Disposition"]
+    rows = list(csv.DictReader(io.StringIO(answer.text)))
+    assert [row["event"] for row in rows] == ["ncclDevKernel_AllReduce_Sum_f32"] * 2
+    assert [row["duration ns"] for row in rows] == ["30000", "30000"]
+    assert all(int(row["end ns"]) - int(row["start ns"]) == 30_000 for row in rows)
+
+
+def test_no_cell_of_the_csv_is_a_formula(tmp_path: Path) -> None:
+    run = Recording()
+    for name in ("=HYPERLINK(1)", "+1", "-1", "@x", 'say "a, b"\n=1'):
+        run.orphan(name, us=1)
+    data = RunData("runs/x", None, "none", (Side("before", recording_of(run.trace(), None), None),))
+    client = app_of(data).server.test_client()
+    lane = client.get("/_timeline/find?q=hyperlink&side=0").json["next"][0]
+    text = client.get(f"/_timeline/table.csv?lane={lane}&from=0&to=100000").text
+    cells = [row["event"] for row in csv.DictReader(io.StringIO(text))]
+    assert cells == ["'=HYPERLINK(1)", "'+1", "'-1", "'@x", 'say "a, b" =1']
+
+
+def test_the_recording_comes_packed_for_perfetto_with_every_side_or_one(client: Any, facts: dict[str, Any]) -> None:
+    origins = {f"origin{number}": side["steps"][0][0] for number, side in enumerate(facts["sides"])}
+    answer = client.get("/_timeline/perfetto.json.gz", query_string=origins)
+    assert answer.content_type == "application/gzip"
+    assert "graphbound-timeline.json.gz" in answer.headers["Content-Disposition"]
+    both = json.loads(gzip.decompress(answer.data))["traceEvents"]
+    steps = [event["ts"] for event in both if event.get("name") == "ProfilerStep#0"]
+    assert len(steps) == 2
+    assert steps[0] == steps[1]
+    alone = client.get("/_timeline/perfetto.json.gz", query_string=origins | {"side": 1})
+    names = [e["args"]["name"] for e in json.loads(gzip.decompress(alone.data))["traceEvents"] if e["ph"] == "M" and
+             e["name"] == "process_name"]  # fmt: skip
+    assert names
+    assert all(name.startswith("after: ") for name in names)
+
+
+def test_an_event_of_a_graph_leads_to_its_card_and_of_none_to_no_card(client: Any) -> None:
+    cards = {}
+    for name in ("gemm", "ncclDevKernel", "graphbound::"):
+        lane, at = client.get("/_timeline/find", query_string={"q": name, "side": 0}).json["next"]
+        cards[name] = client.get(f"/_timeline/event?lane={lane}&at={at}").json["card"]
+    assert cards == {"gemm": FIRST, "ncclDevKernel": None, "graphbound::": FIRST}
+
+
+def test_ranks_are_judged_each_by_its_own_rows(tmp_path: Path) -> None:
+    """The report tells the graphs of one rank alone: a card or a verdict of it is none of another."""
+    for rank, own_us in enumerate((50, 20)):
+        a_rank(own_us, 50 - own_us).save(tmp_path / f"rank{rank}.json.gz")
+    data = read_target(tmp_path)
+    shown = timeline_page(data).shown
+    assert [one.name.split(",")[0] for one in shown] == ["rank 0", "rank 1"]
+    for one in shown:
+        assert one.judged.cards == frozenset()
+        budget = one.timeline.recording.budget
+        assert budget is not None
+        assert set(one.judged.verdicts) == {traced.region.key for traced in budget.regions}
+    client = app_of(data).server.test_client()
+    assert [side["name"] for side in client.get("/_timeline/facts").json["sides"]] == [one.name for one in shown]
+
+
 def test_asking_only_reads(client: Any, facts: dict[str, Any]) -> None:
-    for name in ("facts", "marks", "event", "find", "table"):
+    for name in ("facts", "marks", "event", "find", "table", "table.csv", "perfetto.json.gz"):
         assert client.post(f"/_timeline/{name}").status_code == 405

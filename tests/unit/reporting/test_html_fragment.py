@@ -5,9 +5,10 @@ from __future__ import annotations
 from html import escape
 from html.parser import HTMLParser
 
+from analyzer.core.trial import Change
 from analyzer.reporting.html_fragment import render
 from analyzer.reporting.renderer import Page
-from tests.reports import a_graph, a_report, an_empty_report
+from tests.reports import a_comparison, a_graph, a_plan_trial, a_report, an_accuracy, an_empty_report
 
 
 class _Tags(HTMLParser):
@@ -61,7 +62,19 @@ def test_a_command_keeps_its_spaces_and_is_never_cut() -> None:
 
 def test_what_makes_a_report_doubtful_is_shown() -> None:
     assert "Partial report: interrupted" in render(an_empty_report(), Page())
-    assert "No graph was captured" in render(a_report(graphs=()), Page())
+    assert "NO GRAPH WAS CAPTURED" in render(a_report(graphs=()), Page())
+    recorded = render(a_report(honesty=("12 replays have no row",) * 30), Page())
+    assert recorded.index("12 replays have no row") < recorded.index("CPU-bound")
+    assert "and 10 more in report.json" in recorded
+    wrong = a_comparison(Change.WRONG_RESULT, accuracy=an_accuracy(is_right=False))
+    assert "WRONG RESULT: what is compared" in render(a_report(comparison=wrong), Page())
+
+
+def test_what_the_plan_did_is_said_and_a_model_that_is_left_alone_is_not_called_faster() -> None:
+    assert "FASTER: results are right" in render(a_report(), Page())
+    alone = a_report(plans=(a_plan_trial("eager", 11.5, is_chosen=True),))
+    assert "LEFT ALONE" in render(alone, Page())
+    assert "FASTER" not in render(alone, Page())
 
 
 def test_a_thousand_rows_are_cut_and_counted() -> None:

@@ -21,7 +21,7 @@ from analyzer.core.budget import Budget, BudgetPart, HostKind, HostPart, Part
 from analyzer.core.errors import UnreadableFileError
 from analyzer.core.finding import Finding
 from analyzer.core.graphs import Capture, CudaGraphSkip, Direction, Graph, GraphKey
-from analyzer.core.ranks import Temporal
+from analyzer.core.ranks import RankSteps, Temporal
 from analyzer.core.report import CandidateReport, GapReport, GraphReport, PlanTrial, Report
 from analyzer.core.samples import Samples
 from analyzer.core.trial import Accuracy, Comparison
@@ -117,6 +117,17 @@ def test_an_error_that_is_not_finite_comes_back_as_it_was() -> None:
     assert math.isnan(accuracy.eager_error)
 
 
+def test_the_samples_of_a_candidate_are_kept_and_an_older_report_has_none() -> None:
+    kept = a_candidate(step_samples=Samples((1, 2)), step_baseline_samples=Samples((3,)))
+    report = a_report(graphs=(a_graph(candidates=(kept,)),))
+    assert decode_report(encode_report(report), "report.json").graphs[0].candidates == (kept,)
+    older = _json(report)
+    for name in ("step_samples", "step_baseline_samples"):
+        del older["graphs"][0]["candidates"][0][name]
+    (read,) = decode_report(json.dumps(older).encode(), "report.json").graphs[0].candidates
+    assert (read.step_samples, read.step_baseline_samples) == (None, None)
+
+
 def test_numbers_that_numpy_computed_are_written_like_others() -> None:
     report = a_report(profiler_slowdown=np.float64(1.25), graphs=(a_graph(busy_ns=np.int64(7)),))
     assert decode_report(encode_report(report), "x") == report
@@ -205,6 +216,11 @@ _SPECIAL: dict[object, st.SearchStrategy[Any]] = {
     Budget: st.tuples(_PARTS, st.none() | st.sampled_from(HostKind)).map(lambda drawn: _budget(*drawn)),
     Samples: st.lists(_TIMES, min_size=1, max_size=3).map(lambda ns: Samples(tuple(ns))),
     Temporal: st.lists(st.integers(0, 10**12), min_size=4, max_size=4).map(lambda parts: Temporal(sum(parts), *parts)),
+    RankSteps: st.integers(0, 2).flatmap(
+        lambda length: st.lists(st.integers(0, 10**12), min_size=length, max_size=length).map(
+            lambda column: RankSteps(tuple(column), length, *(tuple(column),) * 5)
+        )
+    ),
     GraphKey: st.builds(GraphKey, st.from_regex("[0-9a-f]{12}", fullmatch=True), st.sampled_from(Direction)),
 }
 

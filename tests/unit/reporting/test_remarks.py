@@ -128,3 +128,39 @@ def test_what_is_likely_is_not_told_as_sure() -> None:
     )
     assert "Likely, not certain" in told(likely)
     assert "certain" not in told(sure)
+
+
+def test_numbers_that_one_line_moved_are_one_remark_with_its_cause() -> None:
+    where = at("/home/ada/gptlite.py:57")
+    checks = tuple(
+        a_check(
+            gate, rule="graph_break", where=where, message=message, cause="capture stops here: print", status=status
+        )
+        for gate, message, status in (
+            ("graph_breaks", "1 graph break", GateStatus.FAILED),
+            ("graphs", "2 graphs", GateStatus.FAILED),
+            ("generated_code", "33 KiB", GateStatus.WARNED),
+        )
+    )
+    other = a_check("kernels", rule=None, where=where, message="9 kernels")
+    remarks = [r for r in gate_remarks(a_gate(a_model_gate(checks=(*checks, other))), HOME) if r.is_gated]
+    assert [(r.id, r.level, r.message) for r in remarks] == [
+        ("graph_break", Level.ERROR, "1 graph break. Capture stops here: print. Also: 2 graphs; 33 KiB"),
+        ("gate_kernels", Level.ERROR, "9 kernels"),
+    ]
+
+
+def test_a_cause_that_is_likely_alone_is_said_to_be() -> None:
+    check = a_failed_check(cause="a tensor is made", confidence=Confidence.LIKELY)
+    (remark,) = [r for r in gate_remarks(a_gate(a_model_gate(checks=(check,))), HOME) if r.is_gated]
+    assert "Likely, not certain" in told(remark)
+
+
+def test_a_fingerprint_of_a_gate_holds_no_line_and_no_number() -> None:
+    first = a_failed_check(message="1 graph break, 0 in main")
+    moved = replace(first, where=at("/home/ada/gptlite.py:91"), message="2 graph breaks, 1 in main", measured=2.0)
+    prints = [
+        [r.fingerprint for r in gate_remarks(a_gate(a_model_gate(checks=(check,), report=a_report(findings=()))), HOME)]
+        for check in (first, moved)
+    ]
+    assert prints[0] == prints[1]

@@ -373,7 +373,8 @@ def test_rules_that_lack_the_same_are_one_note() -> None:
     assert "rule rule_2 could not judge: no log" in page
 
 
-def test_many_reasons_for_which_rules_could_not_judge_are_one_note() -> None:
-    page = _page(rule_failures=_failures("no trace", "no log", "no device"))
-    assert "3 rules could not judge, `--format json` says why: rule_0, rule_1, rule_2" in page
-    assert "no trace" not in page
+def test_rules_that_want_the_same_recorded_are_named_with_what_they_lack_and_what_to_do() -> None:
+    lacking = _failures(*(f"no {what}: run analyze on the model" for what in ("log", "graph", "plan", "log", "step")))
+    page = " ".join(_page(rule_failures=lacking).split())
+    assert "5 rules could not judge: no log; no graph; no plan; no step: run analyze on the model; they are" in page
+    assert "rule_0, rule_1, rule_2, rule_3, rule_4" in page

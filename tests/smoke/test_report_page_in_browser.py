@@ -1,0 +1,135 @@
+"""`report.html` in a real browser, opened as a file and cut off from any network: no error, five blocks, dark, 400 px.
+
+Needs Playwright and a Chromium of the system; is skipped without either.
+"""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, Final
+
+import pytest
+
+from analyzer.cli import main
+from analyzer.reporting.html import MOST_BYTES
+from dashboard.inline import show
+from tests.goldens import FOLDER, RUNS
+from tests.rank_files import a_rank
+from tests.unit.dashboard.runs import a_run_folder
+
+sync_api = pytest.importorskip("playwright.sync_api")
+CHROMIUM: Final = next((path for name in ("chromium", "google-chrome", "chrome") if (path := shutil.which(name))), None)
+pytestmark = [pytest.mark.skipif(CHROMIUM is None, reason="no Chromium on the path"), pytest.mark.slow]
+BLOCKS: Final = ("step", "findings", "measured", "next", "timeline")
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Any]:
+    with sync_api.sync_playwright() as play:
+        opened = play.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
+        yield opened
+        opened.close()
+
+
+@pytest.fixture(scope="module")
+def pages(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+    """One page of each kind: recorded runs, a run with hostile names, a run without traces, ranks."""
+    folder = tmp_path_factory.mktemp("pages")
+    found = {}
+    for name in RUNS:
+        found[name] = folder / f"{name}.html"
+        assert main(["show", str(FOLDER / name), "--format", f"html:{found[name]}"]) == 0
+    hostile = a_run_folder(tmp_path_factory.mktemp("run"))
+    found["hostile"] = folder / "hostile.html"
+    assert main(["show", str(hostile), "--format", f"html:{found['hostile']}"]) == 0
+    found["demo"] = folder / "demo.html"
+    assert main(["demo", "--format", f"html:{found['demo']}"]) == 0
+    ranks = tmp_path_factory.mktemp("ranks")
+    for rank, own_us in enumerate((50, 20, 90)):
+        a_rank(own_us, 90 - own_us).save(ranks / f"rank{rank}.json.gz")
+    assert main([str(ranks), "-q", "--no-cache", "--out", str(folder / "ranks")]) == 0
+    found["ranks"] = folder / "ranks" / "report.html"
+    return found
+
+
+def _open(browser: Any, page_file: Path, wrong: list[str], **look: Any) -> Any:
+    page = browser.new_context(offline=True, **look).new_page()
+    page.on("console", lambda message: wrong.append(message.text))
+    page.on("pageerror", lambda error: wrong.append(str(error)))
+    page.on("dialog", lambda dialog: wrong.append(dialog.message))
+    page.on("request", lambda asked: wrong.append(asked.url) if asked.url != page_file.as_uri() else None)
+    page.goto(page_file.as_uri())
+    return page
+
+
+@pytest.mark.parametrize("name", [*RUNS, "hostile", "demo", "ranks"])
+def test_it_opens_offline_with_its_five_blocks_and_without_a_word_in_the_console(
+    browser: Any, pages: dict[str, Path], name: str
+) -> None:
+    wrong: list[str] = []
+    assert pages[name].stat().st_size < MOST_BYTES
+    page = _open(browser, pages[name], wrong, viewport={"width": 1200, "height": 900})
+    tops = [page.locator(f"section#{block}").bounding_box()["y"] for block in BLOCKS]
+    assert tops == sorted(tops)
+    assert page.locator("h1").inner_text()
+    page.evaluate("document.querySelectorAll('details').forEach((one) => { one.open = true })")
+    assert page.evaluate("document.documentElement.scrollWidth") <= 1200
+    assert page.locator("script, img, iframe, link, a, form").count() == 0
+    page.context.close()
+    assert wrong == []
+
+
+@pytest.mark.parametrize("name", [RUNS[0], "ranks"])
+def test_it_can_be_read_on_a_telephone_in_the_dark(browser: Any, pages: dict[str, Path], name: str) -> None:
+    wrong: list[str] = []
+    page = _open(browser, pages[name], wrong, viewport={"width": 400, "height": 800}, color_scheme="dark")
+    page.evaluate("document.querySelectorAll('details').forEach((one) => { one.open = true })")
+    assert page.evaluate("document.documentElement.scrollWidth") <= 400
+    colours = page.evaluate("[getComputedStyle(document.body).backgroundColor, getComputedStyle(document.body).color]")
+    assert colours == ["rgb(21, 24, 28)", "rgb(236, 236, 236)"]
+    page.context.close()
+    assert wrong == []
+
+
+def test_the_dashboard_offers_it_as_a_download(browser: Any, tmp_path: Path) -> None:
+    one = show(a_run_folder(tmp_path))
+    page = browser.new_context().new_page()
+    page.goto(one.url)
+    with page.expect_download() as download:
+        page.click("header >> text=report.html")
+    saved = tmp_path / "saved.html"
+    download.value.save_as(saved)
+    page.context.close()
+    one.close()
+    assert download.value.suggested_filename.endswith("-report.html")
+    assert saved.read_text(encoding="utf-8").startswith("<!doctype html>")
+
+
+def test_a_timeline_is_magnified_by_mouse_and_by_keyboard(browser: Any, pages: dict[str, Path]) -> None:
+    wrong: list[str] = []
+    page = _open(browser, pages[RUNS[0]], wrong, viewport={"width": 1200, "height": 900})
+    width = "document.querySelector('.lanes').getBoundingClientRect().width"
+    before = page.evaluate(width)
+    page.locator(".timeline").first.locator(".by-4").check()
+    assert page.evaluate(width) == pytest.approx(4 * before, rel=0.01)
+    page.keyboard.press("ArrowRight")
+    assert page.evaluate(width) == pytest.approx(16 * before, rel=0.01)
+    page.context.close()
+    assert wrong == []
+
+
+def test_the_bar_has_the_width_of_its_parts_and_all_of_it_is_printed(browser: Any, pages: dict[str, Path]) -> None:
+    wrong: list[str] = []
+    page = _open(browser, pages[RUNS[0]], wrong, viewport={"width": 1200, "height": 900})
+    bar = "document.querySelector('.step-bar .bar')"
+    widths = page.evaluate(
+        f"[...{bar}.querySelectorAll('rect')].filter((one) => one.getAttribute('fill')[0] === '#')"
+        ".map((one) => one.getBoundingClientRect().width)"
+    )
+    assert sum(widths) == pytest.approx(page.evaluate(f"{bar}.getBoundingClientRect().width"), abs=1)
+    page.emulate_media(media="print")
+    assert page.locator("#how dl").first.bounding_box()["height"] > 20
+    page.context.close()
+    assert wrong == []

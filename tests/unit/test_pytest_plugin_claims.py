@@ -1,0 +1,162 @@
+"""What a test may claim of a model, and what fails: never what is unknown in silence."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from analyzer.core.budget import Budget, BudgetPart, Part
+from analyzer.core.errors import UsageError
+from analyzer.core.graphs import SourceLine
+from analyzer.core.report import Report
+from analyzer.core.timing import Crowd
+from analyzer.core.verdict import Bound, Verdict
+from analyzer.gate.gates import GATES
+from analyzer.gate.reading import Needs
+from analyzer.gate.silence import Silence, Silences
+from analyzer.pytest_plugin_claims import NAMES, WITHOUT_BASELINE, Miss, misses, read_claims
+from tests.gates import Lines, a_model_report
+from tests.reports import MS, some_samples
+
+FILE = "/home/ada/gptlite.py"
+
+
+def found(report: Report, silences: Silences | None = None, **asked: Any) -> tuple[Miss, ...]:
+    return misses(read_claims(asked), report, Lines(), silences or Silences())
+
+
+def a_step(part: Part = Part.MEMORY, bound: Bound | None = None, **changes: Any) -> Report:
+    """A report of one graph whose step goes to this part."""
+    budget = Budget(10 * MS, (BudgetPart(part, 8 * MS), BudgetPart(Part.OTHER, 2 * MS)))
+    report = a_model_report()
+    verdict = Verdict(bound or Bound.MEMORY, 0.9, ("8 ms of 10 ms is in kernels",))
+    graph = replace(report.graphs[0], budget=budget, verdict=verdict)
+    return replace(replace(report, graphs=(graph,), step_budget=budget), **changes)
+
+
+def test_every_gate_can_be_named_or_is_refused_with_its_reason() -> None:
+    assert {*NAMES, *WITHOUT_BASELINE} == {*(gate.id for gate in GATES), "bound"}
+    for name, reason in WITHOUT_BASELINE.items():
+        with pytest.raises(UsageError, match=reason) as refused:
+            read_claims({name: 0})
+        assert refused.value.hint == "`analyze check` can"
+
+
+@pytest.mark.parametrize("gate", [gate for gate in GATES if gate.id in NAMES], ids=lambda gate: gate.id)
+def test_a_gate_that_is_not_known_never_holds(gate: Any) -> None:
+    bare = replace(
+        a_model_report(), capture=None, graphs=(), findings=(), plans=(), step_ns=None, step_budget=None,
+        host_waits=None, attributed=None,
+    )  # fmt: skip
+    limit = {"ns": "1 min", "bytes": "1 TiB", "share": 1}.get(gate.unit.value, 10**9)
+    for claimed in (limit, (None, limit), (0 if not isinstance(limit, str) else None, limit)):
+        (miss,) = found(bare, **{gate.id: claimed})
+        assert miss.name == gate.id
+        assert "could not be judged" in miss.message
+
+
+def test_a_number_is_the_most_and_a_pair_the_least_and_the_most() -> None:
+    report = a_model_report(breaks=2)
+    assert not found(report, graph_breaks=2, graphs=3)
+    assert not found(report, graph_breaks=3)
+    assert not found(report, graph_breaks=(2, 2), graphs=(1, None))
+    assert [miss.name for miss in found(report, graph_breaks=1, graphs=2)] == ["graph_breaks", "graphs"]
+    (few,) = found(report, graphs=(4, None))
+    assert few.message == "3 graphs; at least 4 was claimed"
+    assert not found(report, graphs=(None, 3))
+
+
+def test_a_miss_says_what_where_and_what_to_do() -> None:
+    report = a_model_report(breaks=2)
+    (miss,) = found(report, graph_breaks=0)
+    assert miss.message.startswith("2 graph breaks; at most 0 may be: gptlite.py:57")
+    assert miss.lines[:2] == ("at gptlite.py:57: line 57", "at gptlite.py:58: line 58")
+    assert miss.lines[2:] == (report.findings[0].message, f"→ {report.findings[0].remedy}")
+
+
+def test_a_silenced_break_is_let_pass_as_in_a_check() -> None:
+    silences = Silences((Silence(SourceLine(FILE, 57), ("graph_break",)),))
+    assert not found(a_model_report(breaks=1), silences, graph_breaks=0)
+    assert found(a_model_report(breaks=2), silences, graph_breaks=0)
+
+
+def test_a_run_that_ended_early_proves_nothing() -> None:
+    (miss,) = found(a_model_report(partial="the process was lost"), graph_breaks=0)
+    assert (miss.name, miss.message) == ("run", "it ended early: the process was lost")
+
+
+def test_a_time_needs_its_unit_and_fails_past_it_or_where_it_cannot_be_told() -> None:
+    report = a_model_report()
+    assert not found(report, step_time="40 ms")
+    assert "at most 20.0 ms may be" in found(report, step_time="20 ms")[0].message
+    with pytest.raises(UsageError, match=r'step_time is 12\.5, and must be a time like "12\.5 ms"'):
+        read_claims({"step_time": 12.5})
+    wide = a_model_report(step_ns=some_samples(31.8, 60), plans=())
+    limit_ns = wide.step_ns.median_ns - 1 if wide.step_ns is not None else 0
+    (miss,) = found(wide, step_time=f"{limit_ns} ns")
+    assert "cannot be told from the limit" in miss.message
+    crowded = replace(wide, crowd=Crowd(other_cores=8, cores=8, threads=8))
+    assert "busy" in found(crowded, step_time="1 ms")[0].message
+
+
+def test_bound_holds_where_the_longest_graph_and_the_step_agree() -> None:
+    assert not found(a_step(), bound="memory")
+    assert not found(a_step(), bound=("compute", "memory"))
+    assert not found(a_step(Part.STARVED, Bound.CPU), bound="CPU")
+    (miss,) = found(a_step(), bound="compute")
+    assert "compute-bound was claimed, and gptlite.py:41" in miss.message
+    assert "is memory-bound (confidence 90 %)" in miss.message
+    assert miss.lines == ("8 ms of 10 ms is in kernels",)
+
+
+def test_where_graph_and_step_differ_neither_is_the_models_bound() -> None:
+    mixed = a_step(Part.STARVED, Bound.MEMORY)
+    (miss,) = found(mixed, bound="memory")
+    assert "the step as a whole is not" in miss.message
+    assert miss.lines == ("“starved” takes 80 % of the step",)
+    assert found(mixed, bound="cpu")
+    assert not found(mixed, bound=("cpu", "memory"))
+
+
+def test_undecided_fails_with_what_is_missing() -> None:
+    report = a_step()
+    undecided = Verdict(Bound.UNDECIDED, None, (), missing="record shapes")
+    report = replace(report, graphs=(replace(report.graphs[0], verdict=undecided),))
+    for bound in ("compute", "memory", "cpu", "latency"):
+        assert found(report, bound=bound)[0].message.endswith("is undecided: record shapes")
+    assert "no step has a budget" in found(a_step(step_budget=None, graphs=()), bound="cpu")[0].message
+
+
+@pytest.mark.parametrize(
+    ("asked", "message", "hint"),
+    [
+        ({}, "asked nothing", "graph_breaks"),
+        ({"graph_break": 0}, "knows no 'graph_break'", "did you mean graph_breaks?"),
+        ({"cuda_graph_refusals": 0}, "knows no", "did you mean cudagraph_refusals?"),
+        ({"qqq": 0}, "knows no 'qqq'", "there are graph_breaks, graphs"),
+        ({"graphs": True}, "graphs is True, and must be a number from 0", None),
+        ({"graphs": None}, "graphs is None", None),
+        ({"graphs": -1}, "graphs is -1", None),
+        ({"graphs": float("nan")}, "graphs is nan", None),
+        ({"graphs": (1, 2, 3)}, "a pair of the least and the most", None),
+        ({"graphs": (None, None)}, "a pair of the least and the most", None),
+        ({"graphs": (3, 1)}, "its least is more than its most", None),
+        ({"bound": "gpu"}, "bound is 'gpu'", "did you mean cpu?"),
+        ({"bound": "undecided"}, "bound is 'undecided'", "undecided is what is found where nothing is sure"),
+        ({"bound": ()}, "bound is ()", None),
+        ({"bound": 3}, "bound is 3", None),
+    ],
+)
+def test_what_is_no_claim_is_refused(asked: dict[str, Any], message: str, hint: str | None) -> None:
+    with pytest.raises(UsageError) as refused:
+        read_claims(asked)
+    assert message in refused.value.message
+    assert hint is None or hint in (refused.value.hint or "")
+
+
+def test_only_what_needs_a_step_has_one_run() -> None:
+    assert read_claims({"graph_breaks": 0, "recompiles": 0}).needs is Needs.GRAPHS
+    assert read_claims({"graph_breaks": 0, "kernels": 9}).needs is Needs.STEPS
+    assert read_claims({"bound": "cpu"}).needs is Needs.CLOCK
