@@ -210,8 +210,9 @@ def test_without_a_run_only_gates_of_graphs_are_judged(project: Path, monkeypatc
 def test_nothing_to_check_is_a_usage_error(project: Path) -> None:
     with pytest.raises(UsageError, match="what should be checked"):
         run()
-    with pytest.raises(UsageError, match="there is no file"):
-        run(targets=("gone.py",))
+    with pytest.raises(UsageError, match=r"no such file: othr\.py") as refused:
+        run(targets=("othr.py",))
+    assert refused.value.hint == "did you mean other.py?"
 
 
 def test_training_is_another_model_than_inference(project: Path) -> None:
@@ -304,3 +305,101 @@ def test_one_graph_break_less_than_a_real_run_stored_fails_on_its_line(root: Pat
     assert check.status is GateStatus.FAILED
     assert check.where is not None
     assert check.where.file.endswith("mixed_graphs.py")
+
+
+def test_reports_are_kept_where_that_is_asked_for(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (project / "nets").mkdir()
+    (project / "nets" / "gptlite.py").write_text("x\n")
+    monkeypatch.setattr(checking, "graphs_alone", lambda spec, progress: Made(here(project, a_model_report()), None))
+    result = run(targets=("gptlite.py", "nets/gptlite.py", "other.py"), runs=False, out="kept")
+    folders = [project / "kept" / name for name in ("gptlite-0", "gptlite-1", "other")]
+    assert [model.folder for model in result.models] == [str(folder) for folder in folders]
+    assert all((folder / "report.json").is_file() for folder in folders)
+    assert [model.folder for model in run(targets=("gptlite.py",), runs=False).models] == [None]
+
+
+def test_a_run_is_told_where_to_be_kept(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    seen: list[Path] = []
+
+    def fake(spec: WorkloadSpec, plan: str | None, out: Path, progress: object) -> Made:
+        seen.append(out)
+        return Made(here(project, a_model_report()), None)
+
+    monkeypatch.setattr(checking, "whole_run", fake)
+    result = run(targets=("gptlite.py",), out="kept")
+    assert seen == [project / "kept" / "gptlite"]
+    assert result.models[0].folder == str(seen[0])
+
+
+def test_a_folder_that_cannot_be_made_is_said(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(checking, "graphs_alone", lambda spec, progress: Made(here(project, a_model_report()), None))
+    (project / "kept").write_text("a file")
+    with pytest.raises(UsageError, match="cannot write"):
+        run(targets=("gptlite.py",), runs=False, out="kept")
+
+
+def standing_in(project: Path, monkeypatch: pytest.MonkeyPatch, **errors: Exception) -> list[str]:
+    """Models whose runs are not real, but for those that fail; the names of those that were begun."""
+    begun: list[str] = []
+
+    def made(spec: WorkloadSpec, *_: object) -> Made:
+        name = Path(spec.target).stem
+        begun.append(name)
+        if name in errors:
+            raise errors[name]
+        report = here(project, a_model_report())
+        return Made(replace(report, workload=replace(report.workload, source=spec.target)), None)
+
+    monkeypatch.setattr(checking, "whole_run", made)
+    return begun
+
+
+def test_what_is_wrong_with_one_of_several_costs_that_one(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    lacks = UsageError("gptlite.py has no get_model", hint="name one with --entry")
+    begun = standing_in(project, monkeypatch, gptlite=lacks)
+    result = run(targets=("gptlite.py", "other.py"))
+    assert begun == ["gptlite", "other"]
+    assert result.exit_code == ExitCode.USAGE
+    assert result.models[0].error == "gptlite.py has no get_model (name one with --entry)"
+    assert stored(project).of("other.py", "cuda") is not None
+    with pytest.raises(UsageError, match="has no get_model"):
+        run(targets=("gptlite.py",))
+
+
+def test_a_file_that_is_not_there_is_told_before_anything_runs(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    begun = standing_in(project, monkeypatch)
+    with pytest.raises(UsageError, match="no such file"):
+        run(targets=("gptlite.py", "gone.py"))
+    (project / "graphbound.toml").write_text('models = ["gptlite.py", "othr.py"]\n')
+    with pytest.raises(UsageError, match=r"graphbound\.toml: models has 'othr\.py', and no such file") as refused:
+        run()
+    assert refused.value.hint == "did you mean other.py?"
+    with pytest.raises(UsageError, match="there is no commit"):
+        run(targets=("gptlite.py",), against="no-such-branch")
+    assert not begun
+
+
+def test_init_writes_nothing_where_no_model_runs(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    standing_in(project, monkeypatch, gptlite=UserProgramError("it raised"), other=UserProgramError("it raised"))
+    result = run(targets=("gptlite.py", "other.py"), init=True)
+    assert result.exit_code == ExitCode.USER_PROGRAM
+    assert "nothing was written: no model could be judged" in result.notes
+    assert not (project / BASELINE_FILE).exists()
+    assert not (project / "graphbound.toml").exists()
+
+
+def test_what_was_just_stored_is_not_offered_to_be_accepted(project: Path) -> None:
+    (project / "graphbound.toml").write_text('[gates]\ngraph_breaks = ["error", {max = 0}]\n')
+    result = run(targets=(saved(project, "a", a_model_report(breaks=1)),))
+    assert result.exit_code == ExitCode.GATE_FAILED, "a written limit needs no baseline"
+    assert any("no baseline yet" in note for note in result.notes)
+    assert result.accept is None, "it would change nothing"
+
+
+def test_a_comment_that_silences_nothing_is_told_at_its_place_in_the_repository(project: Path) -> None:
+    lines = (project / "gptlite.py").read_text().splitlines()
+    lines[56] = "x.item()  # graphbound: ignore[graph_brake]"
+    (project / "gptlite.py").write_text("\n".join(lines) + "\n")
+    result = run(targets=(saved(project, "b", a_model_report(breaks=1)),))
+    (note,) = result.models[0].notes
+    assert note == "gptlite.py:57: there is no rule 'graph_brake' to ignore: did you mean graph_break?"

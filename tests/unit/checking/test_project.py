@@ -7,13 +7,14 @@ from pathlib import Path
 import pytest
 
 from analyzer.checking.project import find_project, read_baseline, write_baseline
-from analyzer.checking.sources import FileSources, root_above
+from analyzer.checking.sources import FileSources
 from analyzer.core.baseline import Baseline, ModelBaseline, StoredPlace, StoredValue
 from analyzer.core.errors import UnreadableFileError, UsageError
 from analyzer.core.graphs import SourceLine
 from analyzer.core.policy import BASELINE_FILE, Preset
 from analyzer.gate.baseline_file import encode_baseline
 from analyzer.gate.judge import baseline_of
+from collectors.checkout_root import root_above
 from tests.gates import a_case, a_model_report
 from tests.reports import a_finding
 

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from analyzer.cli import main
 from analyzer.commands.trace import is_trace
 
 
@@ -26,3 +27,17 @@ def test_a_folder_is_one_unless_it_is_a_run(tmp_path: Path) -> None:
     assert is_trace(str(tmp_path))
     (tmp_path / "report.json").write_text("{}")
     assert not is_trace(str(tmp_path))
+
+
+@pytest.mark.parametrize("words", [["runs"], ["trace", "runs"], ["./runs/"]])
+def test_a_folder_of_runs_is_no_ranks_and_what_to_type_is_said(
+    words: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "runs" / "gptlite").mkdir(parents=True)
+    (tmp_path / "runs" / "gptlite" / "report.json").write_text("{}")
+    monkeypatch.chdir(tmp_path)
+    assert main(words) == 2
+    said = capsys.readouterr().err
+    assert "is a folder of runs, and no trace" in said
+    assert "`analyze dashboard runs`" in said
+    assert "`analyze show runs/gptlite`" in said

@@ -12,7 +12,7 @@ from analyzer.core.graphs import SourceLine
 from analyzer.gate.judge import baseline_of, judge
 from analyzer.gate.silence import read_silences
 from tests.gates import Lines, a_break, a_case, a_model_report, a_policy, of
-from tests.reports import MS, at
+from tests.reports import MS, a_finding, at
 
 
 def test_nothing_changed_passes_in_every_gate() -> None:
@@ -192,3 +192,34 @@ def test_a_rule_that_could_not_judge_then_finds_nothing_new_now() -> None:
     after = a_model_report(findings=(a_finding("missing_no_grad"),))
     assert of("new_findings", judge(a_case(after, before))).status is GateStatus.PASSED
     assert of("new_findings", judge(a_case(after, a_model_report()))).status is GateStatus.WARNED
+
+
+def test_a_graph_that_grew_says_what_is_new_in_it() -> None:
+    before = a_model_report()
+    graphs = before.capture.graphs if before.capture is not None else ()
+    grown = replace(graphs[0], code_bytes=20_000, source=(at("/home/ada/gptlite.py:41"), at("/home/ada/gptlite.py:44")))
+    new = a_finding("unused_gradients", where=at("/home/ada/gptlite.py:44"), message="gradients of a parameter")
+    head = replace(before, capture=replace(before.capture, graphs=(grown,)), findings=(new,))
+    judged = judge(a_case(head, before))
+    code, told = of("generated_code", judged), of("new_findings", judged)
+    assert (code.where, code.rule, code.cause) == (new.where, "unused_gradients", new.message)
+    # The finding itself is the better headline than the bytes that it moved.
+    assert told.status is GateStatus.WARNED
+    assert judged.checks.index(told) < judged.checks.index(code)
+
+
+def test_a_new_finding_elsewhere_explains_no_graph_that_grew() -> None:
+    before = a_model_report()
+    graphs = before.capture.graphs if before.capture is not None else ()
+    grown = replace(graphs[0], code_bytes=20_000)
+    new = a_finding("host_constant", where=at("/home/ada/other.py:3"))
+    head = replace(before, capture=replace(before.capture, graphs=(grown,)), findings=(new,))
+    code = of("generated_code", judge(a_case(head, before)))
+    assert (code.rule, code.cause) == (None, None)
+    assert code.where == grown.where
+
+
+def test_a_count_past_its_limit_says_why_and_how_sure_that_is() -> None:
+    check = of("graph_breaks", judge(a_case(a_model_report(breaks=1), a_model_report())))
+    finding = a_model_report(breaks=1).findings[0]
+    assert (check.cause, check.confidence) == (finding.message, finding.confidence)

@@ -1,0 +1,65 @@
+"""Which commit a pull request is held against, and that it is there: actions/checkout fetches one commit alone."""
+
+from __future__ import annotations
+
+import subprocess
+from pathlib import Path
+from typing import Final
+
+from analyzer.code_host.pull_request import PullRequest
+from analyzer.core.errors import UsageError
+
+GIT_LIMIT_S: Final = 300.0
+"""A fetch from a large repository."""
+
+
+def base_of(request: PullRequest, root: Path) -> str | None:
+    """The commit that the checkout at `root` adds its changes to, fetched where it was not there; None where the event
+    does not name it. Raises UsageError where it cannot be had.
+
+    GitHub checks out the merge of base and head, whose first parent is the base as it was merged. Of any other
+    checkout it is the commit where head left the base, as far as the history is there.
+    """
+    parents = _parents(root)
+    if len(parents) == 2 and request.head in (None, parents[1]):
+        return _fetched(parents[0], root)
+    if request.base is None:
+        return None
+    base = _fetched(request.base, root)
+    return _git(root, "merge-base", base, "HEAD") or base
+
+
+def _parents(root: Path) -> tuple[str, ...]:
+    """As the commit itself names them: of a shallow checkout `HEAD^1` is not there, and its name is."""
+    head = (_git(root, "cat-file", "commit", "HEAD") or "").partition("\n\n")[0]
+    return tuple(line.removeprefix("parent ") for line in head.splitlines() if line.startswith("parent "))
+
+
+def _fetched(commit: str, root: Path) -> str:
+    if _git(root, "cat-file", "-e", f"{commit}^{{commit}}") is not None:
+        return commit
+    # A depth would cut a whole history off where it is fetched.
+    depth = ("--depth=1",) if _git(root, "rev-parse", "--is-shallow-repository") == "true" else ()
+    if _git(root, "fetch", "--quiet", "--no-tags", *depth, "origin", commit) is None:
+        raise UsageError(
+            f"the base of the pull request, {commit[:12]}, is not in this checkout and cannot be fetched",
+            hint="actions/checkout with fetch-depth: 0 brings it, or hold it against a file with baseline:",
+        )
+    return commit
+
+
+def _git(root: Path, *words: str) -> str | None:
+    """What git says; None where it fails."""
+    try:
+        done = subprocess.run(
+            ["git", "-C", str(root), *words],
+            capture_output=True,
+            text=True,
+            errors="replace",
+            timeout=GIT_LIMIT_S,
+            stdin=subprocess.DEVNULL,
+            check=False,
+        )
+    except (OSError, subprocess.TimeoutExpired):
+        return None
+    return done.stdout.strip() if done.returncode == 0 else None

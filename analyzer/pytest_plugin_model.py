@@ -1,0 +1,170 @@
+"""A model that a test holds to its claims: run once, as far as they need, in the process of the test."""
+
+from __future__ import annotations
+
+import logging
+import re
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+from analyzer.checking.sources import FileSources
+from analyzer.checking.subjects import graphs_in_process
+from analyzer.core.errors import GraphboundError, UsageError
+from analyzer.core.report import Report
+from analyzer.core.shell import shell_path
+from analyzer.gate.reading import Needs
+from analyzer.pipeline import analyze_in_process
+from analyzer.pytest_plugin_claims import Claims, Miss, misses, read_claims
+from analyzer.reporting.plain_text import plain
+from analyzer.rules import RULES
+from analyzer.run_folder import RunFolder
+
+LINE_LIMIT: Final = 600
+"""Characters of one line of a failure: torch's own reasons are paragraphs."""
+MAX_LINES: Final = 12
+"""Below one claim."""
+RULE_IDS: Final = tuple(rule.id for rule in RULES)
+
+
+@dataclass(frozen=True, slots=True)
+class HeldSettings:
+    """`runs` False: it is compiled and called, and nothing is timed. `out` None: no run folder is kept. Paths are shown
+    from `root`.
+    """
+
+    mode: str
+    device: str | None
+    runs: bool
+    optimize: bool
+    out: Path | None
+    root: Path
+
+
+class Bottleneck:
+    """What `bottleneck(model, inputs)` gives. The model is run when something is asked of it, and once."""
+
+    def __init__(self, model: Any, inputs: Any, settings: HeldSettings) -> None:
+        self._model = model
+        self._inputs = inputs
+        self._settings = settings
+        self._reports: dict[bool, Report] = {}
+        """By whether its steps were run."""
+
+    def has(self, **asked: Any) -> Bottleneck:
+        """Raises AssertionError where a claim does not hold, or where it is not known whether it does; UsageError for
+        what is no claim; GraphboundError where the model does not run.
+        """
+        __tracebackhide__ = True
+        try:
+            claims = read_claims(asked)
+            report = self._report(claims)
+        except GraphboundError as error:
+            raise _with_hint(error) from error.__cause__
+        sources = FileSources(self._settings.root, Path.cwd())
+        found = misses(claims, report, sources, sources.silences(report, RULE_IDS))
+        if found:
+            raise AssertionError(self._said(report, found))
+        return self
+
+    @property
+    def report(self) -> Report:
+        """The whole report; of a model that is not to be run, that of its graphs."""
+        try:
+            return self._of(needs_steps=self._settings.runs)
+        except GraphboundError as error:
+            raise _with_hint(error) from error.__cause__
+
+    def _report(self, claims: Claims) -> Report:
+        needs_steps = claims.needs > Needs.GRAPHS
+        if needs_steps and not self._settings.runs:
+            named = [claim.gate.id for claim in claims.gates if claim.gate.needs > Needs.GRAPHS]
+            named += ["bound"] if claims.bounds else []
+            raise UsageError(f"{', '.join(named)}: told by a step that is run, and runs=False was given")
+        # A search tells more of the graphs too: what a CUDA graph refuses.
+        return self._of(needs_steps=needs_steps or (self._settings.runs and self._settings.optimize))
+
+    def _of(self, *, needs_steps: bool) -> Report:
+        known = self._reports.get(True) or self._reports.get(needs_steps)
+        if known is None:
+            with _no_warning_is_an_error(), _without_details_of_torch():
+                known = self._reports[needs_steps] = self._whole() if needs_steps else self._graphs()
+        return known
+
+    def _whole(self) -> Report:
+        settings = self._settings
+        return analyze_in_process(
+            self._model,
+            self._inputs,
+            mode=settings.mode,
+            device=settings.device,
+            optimize=settings.optimize,
+            out=settings.out,
+        )
+
+    def _graphs(self) -> Report:
+        settings = self._settings
+        folder = None if settings.out is None else RunFolder.create(settings.out.name, str(settings.out))
+        report = graphs_in_process(self._model, self._inputs, mode=settings.mode, device=settings.device)
+        if folder is not None:
+            folder.clear()
+            folder.save_report(report)
+        return report
+
+    def _said(self, report: Report, found: tuple[Miss, ...]) -> str:
+        facts = report.workload
+        what = ", ".join((facts.name, facts.mode, report.device.name, f"torch {report.versions.torch}"))
+        lines = [f"not as claimed: {plain(what)}"]
+        for miss in found:
+            lines.append(f"{miss.name}: {plain(miss.message, LINE_LIMIT)}")
+            lines += [f"    {plain(line, LINE_LIMIT)}" for line in miss.lines[:MAX_LINES]]
+            more = len(miss.lines) - MAX_LINES
+            lines += [f"    and {more} more"] if more > 0 else []
+        out = self._settings.out
+        kept = f"analyze show {shell_path(out)}" if out is not None else "pytest --graphbound-out DIR keeps the report"
+        return "\n".join([*lines, f"more: {kept}"])
+
+
+@contextmanager
+def _no_warning_is_an_error() -> Iterator[None]:
+    """Under `-W error` a warning of torch's own, as it compiles, would end the run. It is shown, and no more."""
+    with warnings.catch_warnings():
+        filters: list[Any] = list(warnings.filters)
+        warnings.resetwarnings()
+        for action, message, category, module, line in reversed(filters):
+            warnings.filterwarnings(
+                "default" if action == "error" else action, _pattern(message), category, _pattern(module), line
+            )
+        yield
+
+
+@contextmanager
+def _without_details_of_torch() -> Iterator[None]:
+    """While a model compiles torch writes hundreds of records below WARNING, all of which pytest would show below a
+    test that fails.
+    """
+    handlers = list(logging.getLogger().handlers)
+    for handler in handlers:
+        handler.addFilter(_is_no_detail_of_torch)
+    try:
+        yield
+    finally:
+        for handler in handlers:
+            handler.removeFilter(_is_no_detail_of_torch)
+
+
+def _is_no_detail_of_torch(record: logging.LogRecord) -> bool:
+    return record.levelno >= logging.WARNING or record.name.partition(".")[0] != "torch"
+
+
+def _pattern(given: str | re.Pattern[str] | None) -> str:
+    # What is set in C is plain text, and what Python sets a compiled pattern.
+    return "" if given is None else re.escape(given) if isinstance(given, str) else given.pattern
+
+
+def _with_hint(error: GraphboundError) -> GraphboundError:
+    """The same error, whose text is all that pytest shows of it."""
+    return error if error.hint is None else type(error)(f"{error.message}: {error.hint}")
