@@ -73,6 +73,7 @@ class Bottleneck:
     @property
     def report(self) -> Report:
         """The whole report; of a model that is not to be run, that of its graphs."""
+        __tracebackhide__ = True
         try:
             return self._of(needs_steps=self._settings.runs)
         except GraphboundError as error:
@@ -166,5 +167,5 @@ def _pattern(given: str | re.Pattern[str] | None) -> str:
 
 
 def _with_hint(error: GraphboundError) -> GraphboundError:
-    """The same error, whose text is all that pytest shows of it."""
-    return error if error.hint is None else type(error)(f"{error.message}: {error.hint}")
+    """The same error, whose text is all that pytest shows of it: a new one, without the frames of ours it came by."""
+    return type(error)(error.message if error.hint is None else f"{error.message}: {error.hint}")

@@ -20,7 +20,15 @@ from analyzer.core.report import Report
 from analyzer.reporting.json import REPORT_FILE, encode_report, read_report
 from analyzer.run_listing import holds_runs
 from dashboard.app import LOOPBACK, ServedRuns, Server, app_of, make_app, make_server, require_dash
-from dashboard.run_folder import AFTER_FILE, BEFORE_FILE, RunData, Side, read_target, require_contents
+from dashboard.run_folder import (
+    AFTER_FILE,
+    BEFORE_FILE,
+    DASHBOARD_COMMAND,
+    RunData,
+    Side,
+    read_target,
+    require_contents,
+)
 
 if TYPE_CHECKING:
     import dash
@@ -30,7 +38,6 @@ NO_TRACE: Final = (
     "A report holds no trace. Give the run folder to see its timelines: "
     'analyzer.analyze(model, inputs, out="runs/mine"), then analyzer.dashboard("runs/mine").'
 )
-DASHBOARD_COMMAND: Final = "analyze dashboard "
 
 
 @dataclass(frozen=True, slots=True)

@@ -24,6 +24,8 @@ from dashboard.timeline.recording import Recording, recording_of
 
 BEFORE_FILE: Final = "before.trace.json.gz"
 AFTER_FILE: Final = "after.trace.json.gz"
+DASHBOARD_COMMAND: Final = "analyze dashboard "
+"""What the last line of a finished run begins with; its folder follows."""
 
 NO_BEFORE: Final = (
     f"There is no {BEFORE_FILE} in this folder: the run ended before its profiled pass. "

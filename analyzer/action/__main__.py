@@ -7,6 +7,7 @@ import os
 import re
 import sys
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from tempfile import mkdtemp
 from typing import Final
@@ -43,6 +44,9 @@ def main(words: Sequence[str], environment: Mapping[str, str]) -> int:
 
 def _check(environment: Mapping[str, str]) -> int:
     inputs = read_inputs(environment)
+    if pull_request(environment) is None:
+        # A push and a schedule have nowhere to comment, and nobody wants to read so in each of them.
+        inputs = replace(inputs, is_commented=False)
     folder = Path(mkdtemp(prefix="graphbound-", dir=environment.get("RUNNER_TEMP") or None))
     # Known before the check runs: what a run that fails has left is uploaded too.
     write_outputs({"folder": str(folder), "artifact": _artifact(inputs, environment)}, environment)

@@ -40,9 +40,12 @@ def _fetched(commit: str, root: Path) -> str:
         return commit
     # A depth would cut a whole history off where it is fetched.
     depth = ("--depth=1",) if _git(root, "rev-parse", "--is-shallow-repository") == "true" else ()
-    if _git(root, "fetch", "--quiet", "--no-tags", *depth, "origin", commit) is None:
+    done = _run(root, "fetch", "--quiet", "--no-tags", *depth, "origin", commit)
+    if done is None or done.returncode:
+        said = [] if done is None else done.stderr.strip().splitlines()
+        why = f": {said[0].removeprefix('fatal: ')}" if said else ""
         raise UsageError(
-            f"the base of the pull request, {commit[:12]}, is not in this checkout and cannot be fetched",
+            f"the base of the pull request, {commit[:12]}, is not in this checkout and cannot be fetched{why}",
             hint="actions/checkout with fetch-depth: 0 brings it, or hold it against a file with baseline:",
         )
     return commit
@@ -50,8 +53,14 @@ def _fetched(commit: str, root: Path) -> str:
 
 def _git(root: Path, *words: str) -> str | None:
     """What git says; None where it fails."""
+    done = _run(root, *words)
+    return done.stdout.strip() if done is not None and done.returncode == 0 else None
+
+
+def _run(root: Path, *words: str) -> subprocess.CompletedProcess[str] | None:
+    """How git ended; None where it could not be asked."""
     try:
-        done = subprocess.run(
+        return subprocess.run(
             ["git", "-C", str(root), *words],
             capture_output=True,
             text=True,
@@ -62,4 +71,3 @@ def _git(root: Path, *words: str) -> str | None:
         )
     except (OSError, subprocess.TimeoutExpired):
         return None
-    return done.stdout.strip() if done.returncode == 0 else None

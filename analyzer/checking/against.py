@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Final
 
 from analyzer.checking.in_turn import Side, time_in_turn
 from analyzer.checking.project import Project
 from analyzer.checking.settings import CheckSettings
 from analyzer.checking.sources import FileSources
 from analyzer.checking.subjects import Made, graphs_alone, spec_of, standing_in, whole_run
-from analyzer.checking.worktree import changed_lines, worktree_at
+from analyzer.checking.worktree import Rename, changed_lines, renames, worktree_at
 from analyzer.core.baseline import ModelBaseline
 from analyzer.core.errors import ExitCode, GraphboundError
 from analyzer.core.graphs import SourceLine
@@ -19,6 +21,8 @@ from analyzer.gate.judge import Case, baseline_of
 from analyzer.gate.reading import Needs
 from analyzer.gate.times import InTurn
 from analyzer.progress import Progress
+
+OTHER_BASE: Final = "a commit that runs, or --baseline FILE, can be held against instead"
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,13 +50,19 @@ def run_beside(
         where = Path(target)
         is_file = where.suffix == ".py" and where.is_relative_to(project.root)
         base_target = root / where.relative_to(project.root) if is_file else where
+        notes: tuple[str, ...] = ()
         if is_file and not base_target.is_file():
-            return Beside(None, notes=(f"{name} is not in {reference}: there is nothing to hold it against",))
+            shown = where.relative_to(project.root).as_posix()
+            old = next((each.old for each in renames(reference, project.root) if each.new == shown), None)
+            if old is None:
+                return Beside(None, notes=(f"{name} is not in {reference}: there is nothing to hold it against",))
+            base_target, notes = root / old, (f"it is {old} in {reference}, and is held against that",)
         here = Path.cwd().resolve()
         folder = root / here.relative_to(project.root) if here.is_relative_to(project.root) else root
         base = _side(str(base_target) if is_file else target, settings, folder if folder.is_dir() else root, root)
         head = _side(target, settings, here, project.root)
-        return _beside(name, base, head, settings, project, _Work(scratch, progress))
+        beside = _beside(name, base, head, settings, project, _Work(scratch, progress))
+        return replace(beside, notes=(*notes, *beside.notes))
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +76,7 @@ def _beside(name: str, base: Side, head: Side, settings: CheckSettings, project:
     try:
         made = _made(base, settings, work)
     except GraphboundError as error:
-        return Beside(None, error=f"nothing was compared: {reference} does not run: {error.message}")
+        return Beside(None, error=f"nothing was compared: {reference} does not run: {error.message} ({OTHER_BASE})")
     if made.exit_code != ExitCode.OK or made.report.partial is not None:
         return Beside(None, error=f"nothing was compared: the run of {reference} ended early: {made.report.partial}")
     strange = _of_head(made.report, FileSources(project.root, head.folder))
@@ -75,7 +85,7 @@ def _beside(name: str, base: Side, head: Side, settings: CheckSettings, project:
     sources = FileSources(base.root, base.folder)
     reach = Needs.CLOCK if settings.runs else Needs.GRAPHS
     case = Case(name, made.report, project.policy, sources, reach=reach)
-    stored = baseline_of(case)
+    stored = _under_new_names(baseline_of(case), renames(reference, project.root))
     if not settings.runs:
         return Beside(stored, changed=changed_lines(reference, project.root))
     turns = time_in_turn(base, head, work.scratch, work.progress)
@@ -87,6 +97,14 @@ def _made(base: Side, settings: CheckSettings, work: _Work) -> Made:
         if not settings.runs:
             return graphs_alone(base.spec, work.progress)
         return whole_run(base.spec, None, work.scratch / "base", work.progress)
+
+
+def _under_new_names(stored: ModelBaseline, renamed: Sequence[Rename]) -> ModelBaseline:
+    """With its places in the files as they are called now: a finding is not new where its file was renamed."""
+    new = {each.old: each.new for each in renamed}
+    return replace(
+        stored, places=tuple(replace(place, file=new.get(place.file, place.file)) for place in stored.places)
+    )
 
 
 def _side(target: str, settings: CheckSettings, folder: Path, root: Path) -> Side:

@@ -16,6 +16,8 @@ from analyzer.checking.project import (
     find_project,
     policy_target,
     read_baseline,
+    require_models_of_tables,
+    require_plans,
     write_baseline,
     write_text,
 )
@@ -32,7 +34,7 @@ from analyzer.core.report import Report
 from analyzer.core.settings import Mode
 from analyzer.gate.baseline_file import encode_baseline
 from analyzer.gate.headline import gate_headline
-from analyzer.gate.judge import Case, baseline_of, judge
+from analyzer.gate.judge import Case, baseline_of, judge, machine_of
 from analyzer.gate.policy_text import policy_text
 from analyzer.gate.reading import Needs
 from analyzer.progress import Progress
@@ -64,12 +66,22 @@ def run_check(settings: CheckSettings, progress: Progress) -> GateResult:
         raise UsageError(
             "what should be checked?", hint='`analyze check model.py`, or models = ["model.py"] in [tool.graphbound]'
         )
+    targets = _once(targets)
     _require_possible(targets, settings, project)
     stored, shown = _stored(settings, project)
     with TemporaryDirectory(prefix="graphbound-check-") as scratch:
         check = _Check(settings, project, stored, shown, Path(scratch), progress, targets)
         judged = [check.judged(target) for target in targets]
     return _result(settings, project, stored, shown, judged)
+
+
+def _once(targets: Sequence[str]) -> tuple[str, ...]:
+    """A file that is named twice, in whatever way, is one model."""
+    first: dict[str, str] = {}
+    for each in targets:
+        path = Path(each)
+        first.setdefault(str(path.resolve()) if path.exists() else each, each)
+    return tuple(first.values())
 
 
 def _require_possible(targets: Sequence[str], settings: CheckSettings, project: Project) -> None:
@@ -81,6 +93,10 @@ def _require_possible(targets: Sequence[str], settings: CheckSettings, project: 
             raise UsageError(
                 f"--against runs the model itself, and {target} is a recorded run", hint="give it model.py"
             )
+    names = [_name(target, settings.mode, project) for target in targets if not is_run(target)]
+    if len(names) == len(targets):
+        require_models_of_tables(project, names)
+    require_plans(project, names)
     if settings.against is not None:
         commit_of(settings.against, project.root)
 
@@ -280,27 +296,68 @@ def _write(
         write_baseline(path, known)
         return [*notes, f"wrote the values of {_models(whole)} to {shown}"], known
     new = [one for one in whole if one.case is not None and one.case.baseline is None]
-    times = [(one, entry) for one in whole if one not in new and (entry := _new_times(one)) is not None]
-    if not new and not times:
-        return [], known
-    added = [one.stored for one in new if one.stored is not None]
-    known = _with(known, (*added, *(entry for _, entry in times)))
+    added = [(one, entry) for one in whole if one not in new and (entry := _completed(one)) is not None]
+    busy = [one for one in whole if _is_untimed(one)]
+    notes = [f"the machine was busy, and no times of {_models(busy)} were stored: run it again"] if busy else []
+    if not new and not added:
+        return notes, known
+    before = known
+    known = _with(known, (*(one.stored for one in new if one.stored is not None), *(entry for _, entry in added)))
     write_baseline(path, known)
+    return [*_stored_notes(new, added, before, shown), *notes], known
+
+
+def _stored_notes(
+    new: Sequence[_Judged], added: Sequence[tuple[_Judged, ModelBaseline]], before: Baseline, shown: str
+) -> list[str]:
     whose = "its" if len(new) == 1 else "their"
     notes = [f"no baseline yet of {_models(new)}: {whose} values were written to {shown}; commit it"] if new else []
-    if times:
-        names = _models([one for one, _ in times])
-        notes.append(f"no times yet of this machine class for {names}: written to {shown}")
-    return notes, known
+    notes += [note for one in new if (note := _of_another_kind(one, before, shown)) is not None]
+    for one, entry in added:
+        old = before.of(entry.model, entry.kind)
+        names = [value.gate for value in entry.values if old is not None and old.value(value.gate) is None]
+        if names:
+            notes.append(f"no {', '.join(names)} yet of {one.gate.name}: written to {shown}")
+    timed = [one for one, entry in added if (old := before.of(entry.model, entry.kind)) and entry.times != old.times]
+    if timed:
+        notes.append(f"no times yet of this machine class for {_models(timed)}: written to {shown}")
+    return notes
 
 
-def _new_times(one: _Judged) -> ModelBaseline | None:
-    """The old entry with times of a machine class that it had none of; None where there is nothing to add."""
-    if one.case is None or one.case.baseline is None or one.stored is None:
+def _of_another_kind(one: _Judged, stored: Baseline, shown: str) -> str | None:
+    """That what is stored of this model could not hold it: nothing was compared, and it passed."""
+    if one.stored is None:
+        return None
+    others = [entry.kind for entry in stored.models if entry.model == one.stored.model]
+    if not others:
+        return None
+    return f"{shown} has {one.stored.model} on {', '.join(others)} alone, and this run was on {one.stored.kind}"
+
+
+def _completed(one: _Judged) -> ModelBaseline | None:
+    """The old entry with what it had none of: values that `--no-run` leaves out, times of another machine class. None
+    where there is nothing to add.
+    """
+    if one.case is None or one.case.baseline is None or one.stored is None or not one.gate.has_passed:
         return None
     old = one.case.baseline
-    added = [times for times in one.stored.times if all(times.machine.difference(known.machine) for known in old.times)]
-    return replace(old, times=(*old.times, *added)) if added and one.gate.has_passed else None
+    times = [each for each in one.stored.times if all(each.machine.difference(known.machine) for known in old.times)]
+    # A value of one torch among those of another would be blamed on the model.
+    values = one.stored.values if one.stored.torch == old.torch else ()
+    is_more = any(old.value(value.gate) is None for value in values)
+    if not times and not is_more:
+        return None
+    kept = tuple(old.value(value.gate) or value for value in values) if is_more else old.values
+    return replace(old, values=kept, times=(*old.times, *times))
+
+
+def _is_untimed(one: _Judged) -> bool:
+    """Whether its steps were timed on a machine that others kept busy, and nothing is known of this machine class."""
+    case = one.case
+    if case is None or case.crowd is None or case.reach is not Needs.CLOCK:
+        return False
+    machine = machine_of(case.report)
+    return all(times.machine.difference(machine) for times in (case.baseline.times if case.baseline else ()))
 
 
 def _write_policy(settings: CheckSettings, project: Project, judged: Sequence[_Judged]) -> list[str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
@@ -9,14 +10,18 @@ from typing import Final
 from analyzer.core.baseline import Baseline
 from analyzer.core.errors import UsageError
 from analyzer.core.policy import Policy
+from analyzer.core.settings import Mode
+from analyzer.core.shell import shell_command
 from analyzer.gate.baseline_file import decode_baseline, encode_baseline
 from analyzer.gate.policy_file import read_policy
 from analyzer.reporting.json import write_whole
 from collectors.checkout_root import root_above
-from collectors.model_file import is_path, require_model_file
+from collectors.model_file import close_matches, is_path, require_model_file
 
 POLICY_FILE: Final = "graphbound.toml"
 PROJECT_FILE: Final = "pyproject.toml"
+TRAINING: Final = f" ({Mode.TRAINING.value})"
+"""After the path of a model whose step is one of training."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,6 +69,30 @@ def policy_target(model: str, project: Project) -> str:
         where = f"{project.policy.source}: models has {model!r}"
         raise UsageError(f"{where}, and {error.message}", hint=error.hint) from error
     return str(path)
+
+
+def require_models_of_tables(project: Project, names: Sequence[str]) -> None:
+    """Raises UsageError where the policy has a table for a file that is not there: its limits would hold nothing.
+    `names` are those of the models that are judged.
+    """
+    known = (*project.policy.models, *names)
+    for own in project.policy.own:
+        file = own.name.removesuffix(TRAINING)
+        if own.name in known or file in known or not is_path(file) or (project.folder / file).exists():
+            continue
+        where = f'{project.policy.source}: model."{own.name}"'
+        hint = close_matches(file, known) or "it is the path of a model, from the folder of this file"
+        raise UsageError(f"{where} is for no file that is there", hint=hint)
+
+
+def require_plans(project: Project, names: Sequence[str]) -> None:
+    """Raises UsageError where the plan of one of these models is not there."""
+    for name in names:
+        plan = project.policy.plan(name)
+        if plan is not None and not (project.folder / plan).is_file():
+            where = f'{project.policy.source}: model."{name}" has the plan {plan!r}'
+            again = shell_command("analyze", name.removesuffix(TRAINING))
+            raise UsageError(f"{where}, and there is no such file", hint=f"`{again}` writes one into its run folder")
 
 
 def read_baseline(path: Path, shown: str) -> Baseline | None:

@@ -2,19 +2,25 @@
 
 from __future__ import annotations
 
+import difflib
 import re
 import subprocess
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Final
 
 from analyzer.core.errors import UsageError
 from analyzer.core.graphs import SourceLine
+from analyzer.core.shell import shell_command
 
 GIT_LIMIT_S: Final = 300.0
 """A checkout of a large repository from a slow disk."""
+
+SUBMODULE: Final = "160000 commit "
+"""How `git ls-tree` begins the line of one."""
 
 _HUNK: Final = re.compile(r"@@ -\S+ \+(?P<first>\d+)(?:,(?P<count>\d+))? @@")
 
@@ -26,26 +32,60 @@ def worktree_at(reference: str, root: Path) -> Iterator[Path]:
     with TemporaryDirectory(prefix="graphbound-base-") as scratch:
         folder = (Path(scratch) / "base").resolve()
         _git(root, "worktree", "add", "--detach", "--quiet", str(folder), commit)
+        added = [(root, folder)]
         try:
+            added += _with_submodules(root, commit, folder)
             yield folder
         finally:
-            # --force: the run left caches in it.
-            _git(root, "worktree", "remove", "--force", str(folder), is_needed=False)
-            _git(root, "worktree", "prune", is_needed=False)
+            for each, beside in reversed(added):
+                # --force: the run left caches in it.
+                _git(each, "worktree", "remove", "--force", str(beside), is_needed=False)
+                _git(each, "worktree", "prune", is_needed=False)
+
+
+def _with_submodules(root: Path, commit: str, folder: Path) -> list[tuple[Path, Path]]:
+    """Worktrees of the submodules that the checkout at `root` has, in its worktree at `folder`, which git leaves empty:
+    each checkout with its worktree. Nothing is fetched: a commit that is not there stays out.
+    """
+    added: list[tuple[Path, Path]] = []
+    for line in _git(root, "ls-tree", "-r", "-z", commit, is_needed=False).split("\0"):
+        kind, _, name = line.partition("\t")
+        if not kind.startswith(SUBMODULE) or not (root / name / ".git").exists():
+            continue
+        own, beside, pinned = root / name, folder / name, kind.split()[2]
+        done = _run(own, "worktree", "add", "--detach", "--quiet", str(beside), pinned)
+        if done.returncode == 0:
+            added += [(own, beside), *_with_submodules(own, pinned, beside)]
+    return added
 
 
 def commit_of(reference: str, root: Path) -> str:
     """The commit's hash. Raises UsageError."""
+    if not reference:
+        raise UsageError("--against was given no commit", hint="is it a variable that is not set in this job?")
     # Without --end-of-options a reference that begins with a dash would be an option.
     said = _git(
         root, "rev-parse", "--verify", "--quiet", "--end-of-options", f"{reference}^{{commit}}", is_needed=False
     )
     if not said:
-        raise UsageError(
-            f"there is no commit {reference!r} here",
-            hint="a shallow checkout has none but its own: fetch it first (actions/checkout: fetch-depth: 0)",
-        )
+        raise _no_commit(reference, root)
     return said
+
+
+@dataclass(frozen=True, slots=True)
+class Rename:
+    """Paths from the root of the repository, as git writes them."""
+
+    old: str
+    new: str
+
+
+def renames(reference: str, root: Path) -> tuple[Rename, ...]:
+    """The files of `reference` that have another name in the checkout at `root`. Raises UsageError."""
+    commit = commit_of(reference, root)
+    names = ("--name-status", "-z", "--find-renames", "--diff-filter=R")
+    words = _git(root, "diff", "--no-ext-diff", *names, commit, is_needed=False).split("\0")
+    return tuple(Rename(old, new) for old, new in zip(words[1::3], words[2::3], strict=False))
 
 
 def changed_lines(reference: str, root: Path) -> tuple[SourceLine, ...]:
@@ -65,9 +105,37 @@ def changed_lines(reference: str, root: Path) -> tuple[SourceLine, ...]:
     return tuple(found)
 
 
+def _no_commit(reference: str, root: Path) -> UsageError:
+    """Why there is none, which git says in one way whatever it is."""
+    text = f"there is no commit {reference!r} here"
+    asked = _run(root, "rev-parse", "--is-shallow-repository")
+    if asked.returncode:
+        why = (asked.stderr.strip().splitlines() or [""])[0].removeprefix("fatal: ")
+        # The checkout of a job in a container belongs to another user.
+        is_strange = "safe.directory" in asked.stderr
+        trust = shell_command("git", "config", "--global", "--add", "safe.directory", str(root))
+        return UsageError(f"{text}: {why}", hint=trust if is_strange else "--against needs a checkout of git")
+    if asked.stdout.strip() == "true":
+        return UsageError(
+            text, hint="this checkout is shallow and has none but its own: fetch it (actions/checkout: fetch-depth: 0)"
+        )
+    known = _git(root, "for-each-ref", "--format=%(refname:short)", is_needed=False).split()
+    remote = [name for name in known if name.endswith(f"/{reference}")]
+    near = (remote or difflib.get_close_matches(reference, known, n=1))[:1]
+    return UsageError(text, hint=f"did you mean {near[0]}?" if near else "`git fetch` brings what the remote has")
+
+
 def _git(root: Path, *words: str, is_needed: bool = True) -> str:
+    done = _run(root, *words)
+    if done.returncode and is_needed:
+        raise UsageError(f"git {words[0]} failed: {done.stderr.strip() or done.returncode}")
+    return done.stdout.strip() if done.returncode == 0 else ""
+
+
+def _run(root: Path, *words: str) -> subprocess.CompletedProcess[str]:
+    """What git said, and how it ended. Raises UsageError where it cannot be asked."""
     try:
-        done = subprocess.run(
+        return subprocess.run(
             ["git", "-C", str(root), *words],
             capture_output=True,
             text=True,
@@ -80,6 +148,3 @@ def _git(root: Path, *words: str, is_needed: bool = True) -> str:
         raise UsageError("git is not there, which --against needs") from None
     except subprocess.TimeoutExpired:
         raise UsageError(f"git {words[0]} took longer than {GIT_LIMIT_S:.0f} s") from None
-    if done.returncode and is_needed:
-        raise UsageError(f"git {words[0]} failed: {done.stderr.strip() or done.returncode}")
-    return done.stdout.strip() if done.returncode == 0 else ""

@@ -7,7 +7,7 @@ from typing import Final
 
 from analyzer.commands.command import Command, add_formats
 from analyzer.commands.comment import comment_on
-from analyzer.commands.output import print_gate, refuse_mixed, refuse_ungated
+from analyzer.commands.output import print_gate, refuse_mixed, refuse_ungated, terminal_width
 from analyzer.core.errors import UsageError
 from analyzer.core.settings import Mode
 from analyzer.core.shell import shell_command, shell_path, shell_word
@@ -78,7 +78,7 @@ def run(arguments: argparse.Namespace) -> int:
             result = run_check(settings, progress)
     finally:
         progress.close()
-    print_gate(result, arguments.format, gate_text(result))
+    print_gate(result, arguments.format, gate_text(result, terminal_width()))
     if arguments.comment:
         comment_on(result, arguments.comment_name or "")
     return result.exit_code

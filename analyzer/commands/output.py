@@ -111,8 +111,13 @@ def page_of(stream: TextIO) -> Page:
     return Page(width=max(width, PAGE_WIDTH), has_colour=has_colour, is_ascii=_is_ascii(stream))
 
 
+def terminal_width() -> int | None:
+    """The columns of stdout where a person reads it; None in a pipe, where a line is what a program looks for."""
+    return page_of(sys.stdout).width if sys.stdout is not None and sys.stdout.isatty() else None
+
+
 def refuse_mixed(asked: Sequence[Output] | None) -> None:
-    """Raises UsageError where two formats would make one unreadable text of stdout."""
+    """Raises UsageError where two formats would make one unreadable text of stdout, or be written into one file."""
     printed = [each.format for each in asked or () if each.file is None]
     documents = [format_id for format_id in printed if format_id in DOCUMENTS]
     if documents and len(printed) > 1:
@@ -120,6 +125,20 @@ def refuse_mixed(asked: Sequence[Output] | None) -> None:
             f"{' and '.join(printed)} cannot share stdout",
             hint=f"write one of them to a file: --format {documents[0]}:FILE",
         )
+    refuse_one_file(asked)
+
+
+def refuse_one_file(asked: Sequence[Output] | None) -> None:
+    """Raises UsageError where two formats would be written into one file, of which the last would stay."""
+    taken: dict[Path, str] = {}
+    for each in asked or ():
+        if each.file is None:
+            continue
+        file = Path(each.file).resolve()
+        if file in taken:
+            text = f"{taken[file]} and {each.format} cannot share {each.file}"
+            raise UsageError(text, hint="give each a file of its own")
+        taken[file] = each.format
 
 
 def refuse_single(asked: Sequence[Output] | None) -> None:

@@ -10,7 +10,8 @@ import msgspec
 from analyzer.core.baseline import BASELINE_SCHEMA, Baseline
 from analyzer.core.errors import UnreadableFileError
 
-RENEW: Final = "remove it, and the next `analyze check` writes a new one"
+RENEW: Final = "take back what was checked in (`git checkout`), or name the right file with --baseline"
+"""Not to remove it: it may be another file, whose name was mistyped."""
 
 
 class _SchemaOnly(msgspec.Struct):
@@ -31,7 +32,8 @@ def decode_baseline(data: bytes, name: str) -> Baseline:
         schema = msgspec.json.decode(data, type=_SchemaOnly).schema
         if schema != BASELINE_SCHEMA:
             raise UnreadableFileError(
-                f"{name}: baseline schema {schema} is not known here, only {BASELINE_SCHEMA}", hint=RENEW
+                f"{name}: baseline schema {schema} is not known here, only {BASELINE_SCHEMA}",
+                hint="a newer Graphbound wrote it: update this one" if schema > BASELINE_SCHEMA else RENEW,
             )
         baseline = msgspec.json.decode(data, type=Baseline)
     except (msgspec.DecodeError, UnicodeDecodeError, ValueError) as error:

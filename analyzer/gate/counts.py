@@ -53,7 +53,7 @@ def check_count(gate: Gate, setting: GateSetting, reading: Reading, held: Held) 
     limit = _limit(gate, setting, stored)
     check = replace(check, measured=reading.value, limit=limit, rule=gate.rules[0] if gate.rules else None)
     if limit is None:
-        return not_compared(check, gate, "nothing is stored for it yet")
+        return not_compared(check, gate, nothing_of_it(held.against))
     if not _is_past(gate, reading.value, limit):
         return _passed(gate, setting, check, stored)
     return _past(gate, setting, check, held)
@@ -73,6 +73,11 @@ def not_compared(check: GateCheck, gate: Gate, reason: str) -> GateCheck:
     found = "" if check.measured is None else f"{said(gate, check.measured)}; "
     text = f"{found}not compared: {reason}"
     return replace(check, status=GateStatus.NOT_COMPARED, reason=reason, message=text)
+
+
+def nothing_of_it(against: str | None) -> str:
+    """Why a value has nothing to be held against. `against` None: no file of values and no commit was."""
+    return "nothing is stored for it yet" if against is None else f"{against} has no value of it"
 
 
 def past_status(level: GateLevel) -> GateStatus:
@@ -180,7 +185,7 @@ def new_finding_checks(
     """
     check = GateCheck(gate.id, setting.level, GateStatus.PASSED, GateUnit.COUNT, "no new findings", measured=0, limit=0)
     if held.baseline is None:
-        return (not_compared(replace(check, measured=None), gate, "nothing is stored yet"),)
+        return (not_compared(replace(check, measured=None), gate, nothing_of_it(held.against)),)
     rules = [rule for rule in TIMELESS if rule not in held.baseline.unjudged]
     fresh = new_places(held.places, held.baseline.places, rules)
     loud = [place for place in fresh if not _is_silenced(place, held) and not (place.where and place.where in told)]

@@ -26,7 +26,7 @@ def gate_headline(models: Sequence[ModelGate], sources: Sources, against: str | 
     if improved:
         return f"nothing is past its limit, and {len(improved)} of it is better: accept the new file"
     if against is None:
-        return "nothing to compare with yet: this run is the baseline from now on"
+        return "nothing to compare with yet: there is no baseline of it"
     return f"nothing is past its limit, against {against}"
 
 

@@ -14,7 +14,7 @@ from analyzer.core.report import DEFAULT_PLAN, Report
 from analyzer.core.samples import Samples
 from analyzer.core.trial import Change
 from analyzer.derive.slower import STORED_FACTOR, TURN_FACTOR, Slowdown, compare_turns, turns_needed
-from analyzer.gate.counts import not_compared, past_status, said, unknown_check
+from analyzer.gate.counts import not_compared, nothing_of_it, past_status, said, unknown_check
 from analyzer.gate.reading import Gate, Reading, Subject
 from analyzer.gate.readings import chosen_way
 
@@ -190,7 +190,7 @@ def _against_one_number(
         return check if setting.most is not None else not_compared(check, gate, UNSTEADY)
     measured = check.measured
     if before is None or measured is None:
-        return not_compared(check, gate, "nothing is stored for it yet")
+        return not_compared(check, gate, nothing_of_it(held.against))
     margin = gate.margin if setting.margin is None else setting.margin
     is_share = gate.unit is GateUnit.SHARE
     limit, floor = (before + margin, before - margin) if is_share else (before * (1 + margin), before * (1 - margin))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import textwrap
 from typing import Final
 
 from analyzer.core.gate import GateResult, GateStatus, ModelGate
@@ -24,31 +25,43 @@ _NAMES: Final = 18
 """Columns of the longest id of a gate (cudagraph_refusals)."""
 
 
-def gate_text(result: GateResult) -> str:
-    """Ends in a newline. Hostile names are escaped."""
+def gate_text(result: GateResult, width: int | None = None) -> str:
+    """Ends in a newline. Hostile names are escaped. `width` None: a line is as long as what it says, as `grep` wants
+    it; commands are never folded.
+    """
     answer = "PASSED" if result.has_passed else "FAILED"
-    lines = [f"{answer}: {plain(result.headline)}", ""]
+    lines = [*_folded(f"{answer}: ", result.headline, width), ""]
     for model in result.models:
-        lines += [*_model(model), ""]
-    lines += [f"note: {plain(note)}" for note in result.notes]
+        lines += [*_model(model, width), ""]
+    for note in result.notes:
+        lines += _folded("note: ", note, width)
     if result.accept is not None and result.accept_file is not None:
         lines.append(f"accept the new values: {result.command} --init")
     lines.append(f"again: {result.command}")
     return "\n".join(lines) + "\n"
 
 
-def _model(model: ModelGate) -> list[str]:
+def _model(model: ModelGate, width: int | None) -> list[str]:
     lines = [plain(model.name)]
     if model.error is not None:
-        lines.append(f"  {'FAILED':<{_WIDTH}}  {plain(model.error, SENTENCE_LIMIT)}")
+        lines += _folded(f"  {'FAILED':<{_WIDTH}}  ", model.error, width)
     told: set[str] = set()
     for check in model.checks:
-        lines.append(
-            f"  {_MARKS[check.status]:<{_WIDTH}}  {check.gate:<{_NAMES}}  {plain(check.message, SENTENCE_LIMIT)}"
-        )
+        lines += _folded(f"  {_MARKS[check.status]:<{_WIDTH}}  {check.gate:<{_NAMES}}  ", check.message, width)
         if (check.is_failure or check.is_warning) and check.remedy is not None and check.remedy not in told:
             # Several numbers that one line changed have one remedy.
             told.add(check.remedy)
-            lines.append(f"  {'':<{_WIDTH}}  {'':<{_NAMES}}  → {plain(check.remedy, SENTENCE_LIMIT)}")
+            lines += _folded(f"  {'':<{_WIDTH}}  {'':<{_NAMES}}  → ", check.remedy, width)
     lines += [f"  silenced: {finding.rule} at {place(finding.where)}" for finding in model.silenced]
-    return lines + [f"  note: {plain(note)}" for note in model.notes]
+    for note in model.notes:
+        lines += _folded("  note: ", note, width)
+    return lines
+
+
+def _folded(begin: str, text: str, width: int | None) -> list[str]:
+    """A sentence after its mark, on lines below one another."""
+    said = plain(text, SENTENCE_LIMIT)
+    room = len(said) if width is None else width - len(begin)
+    # A path and a word with a hyphen are to be copied.
+    lines = textwrap.wrap(said, max(room, 1), break_long_words=False, break_on_hyphens=False) or [""]
+    return [begin + lines[0], *(" " * len(begin) + line for line in lines[1:])]

@@ -15,6 +15,7 @@ from analyzer.reporting.plain_text import plain
 from dashboard.figure import graph
 from dashboard.panels.compare_figure import difference_figure, figure_height_px, signed
 from dashboard.panels.panel import Component, empty_state
+from dashboard.prose import prose
 from dashboard.runs_compared import RunPair
 from dashboard.runs_read import RunGlance, Timed, UnreadRun
 from dashboard.table import Cell, Column, Kind, table
@@ -38,7 +39,7 @@ def pair_view(pair: RunPair | str) -> list[Component]:
     """A pure function of a comparison; a sentence where there is none."""
     if isinstance(pair, str):
         return [empty_state(pair)]
-    warned = [html.P(plain(text, 500), className="gb-loud") for text in pair.warnings]
+    warned = [html.P(prose(plain(text, 500)), className="gb-loud") for text in pair.warnings]
     clean = _clean(pair)
     if pair.compared is None:
         why = f"The traces of these two cannot be compared: {plain(pair.refused or 'unknown', 600)}"
@@ -91,7 +92,7 @@ def _traces(compared: Compared, warned: list[Component]) -> list[Component]:
     said += [f"{word}: {plain(text, 400)}" for word, side in _sides(compared) for text in side.honesty]
     return [
         *warned,
-        *(html.P(plain(text, 400), className="gb-loud") for text in compared.notes),
+        *(html.P(prose(plain(text, 400)), className="gb-loud") for text in compared.notes),
         html.P(["Recorded: ", html.Strong(totals_text(compared))]),
         html.Ul([html.Li(text) for text in said], className="gb-quiet"),
     ]

@@ -17,6 +17,7 @@ from analyzer.reporting.rows import place, region_rows, step_ns
 from dashboard.panels.findings_card import PATH_LIMIT, Card, GraphLink, card, file_of
 from dashboard.panels.findings_places import dearest, finding_ids, graphs_of, same_elsewhere
 from dashboard.panels.panel import Component, Page, Panel, empty_state
+from dashboard.prose import prose
 from dashboard.run_folder import RunData
 
 MOST_CARDS: Final = 200
@@ -110,7 +111,9 @@ def _tail(path: str) -> str:
 def _failures(failures: Sequence[RuleFailure]) -> list[Component]:
     if not failures:
         return []
-    rows = [html.Li([html.Code(plain(one.rule, 80)), f": {plain(one.reason, 600)}"]) for one in failures]
+    rows = [
+        html.Li([html.Code(plain(one.rule, 80)), ": ", html.Span(prose(plain(one.reason, 600)))]) for one in failures
+    ]
     number = "One rule" if len(failures) == 1 else f"{len(failures)} rules"
     return [html.H3(f"{number} could not judge"), html.Ul(rows, className="gb-failures")]
 

@@ -18,6 +18,7 @@ from analyzer.reporting.rows import place
 from analyzer.rules.explain import explain
 from dashboard.panels.findings_places import MOST_GRAPHS, is_silenced, rule_of, section_of
 from dashboard.panels.panel import Component, Page, attribute
+from dashboard.prose import prose
 
 MESSAGE_LIMIT: Final = 1_000
 PATH_LIMIT: Final = 300
@@ -63,9 +64,9 @@ def card(shown: Card) -> Component:
         [
             _head(shown),
             _cost(shown),
-            html.P(plain(finding.message, MESSAGE_LIMIT)),
+            html.P(prose(plain(finding.message, MESSAGE_LIMIT))),
             _source(finding),
-            html.P([html.B("Do: "), plain(finding.remedy, MESSAGE_LIMIT)]),
+            html.P([html.B("Do: "), html.Span(prose(plain(finding.remedy, MESSAGE_LIMIT)))]),
             *_leads(shown),
             *_explanation(finding),
         ],
@@ -93,7 +94,7 @@ def _head(shown: Card) -> Component:
     if finding.count > 1:
         words.append(html.Span(f"{quantities.count(finding.count)} times", className="gb-tag"))
     if is_silenced(finding):
-        words.append(html.Span("silenced in `analyze check` by its comment", className="gb-tag"))
+        words.append(html.Span(prose("silenced in `analyze check` by its comment"), className="gb-tag"))
     return html.Header(
         [html.H3([link, html.Span(plain(title, 120), className="gb-finding-title")]), *words, *_place(finding)]
     )
@@ -112,7 +113,11 @@ def _cost(shown: Card) -> Component:
     ns, step_ns = shown.finding.ns_per_step, shown.step_ns
     rule = rule_of(shown.finding)
     method = "" if rule is None else section_of(rule, _METHOD)
-    how = [html.Details([html.Summary("how it is measured"), html.P(plain(method, MESSAGE_LIMIT))])] if method else []
+    how = (
+        [html.Details([html.Summary("how it is measured"), html.P(prose(plain(method, MESSAGE_LIMIT)))])]
+        if method
+        else []
+    )
     if ns is None:
         return html.Div([html.B("cost unknown"), *how], className="gb-finding-cost")
     text: list[Component] = [html.B(f"{quantities.duration(ns)} a step")]

@@ -24,6 +24,7 @@ from dashboard.panels.panel import Component, Page, empty_state
 from dashboard.panels.step_bar import bar, mark, part_name
 from dashboard.panels.step_budget import SAME_SPEED
 from dashboard.panels.top_findings import cost_text
+from dashboard.prose import prose
 from dashboard.table import Cell, Column, Kind, known_columns, static_table
 
 MOST_LINES: Final = 40
@@ -90,8 +91,8 @@ def _verdicts(region: ShownRegion) -> list[Component]:
 
 def _verdict(side: str | None, verdict: Verdict, ns: int | None) -> Component:
     head = bound_phrase(verdict) if side is None else f"{side}: {bound_phrase(verdict)}"
-    reasons = [html.Li(plain(reason, _SENTENCE)) for reason in verdict.evidence]
-    missing = [html.Li(f"missing: {plain(verdict.missing, _SENTENCE)}")] if verdict.missing is not None else []
+    reasons = [html.Li(prose(plain(reason, _SENTENCE))) for reason in verdict.evidence]
+    missing = [html.Li(prose(f"missing: {plain(verdict.missing, _SENTENCE)}"))] if verdict.missing is not None else []
     time = [html.P(quantities.duration(ns))] if ns is not None else []
     return html.Div([html.H4(head), *time, html.Ul([*reasons, *missing])])
 
@@ -201,8 +202,8 @@ def _ending(graph: GraphReport) -> list[Component]:
         return [html.P("Torch told of no graph break in it: it ends where the function does that was compiled.")]
     where: list[Component] = ["at ", *_line(stop.where), ": "] if stop.where is not None else []
     times = f" ({quantities.count(stop.count)} times)" if stop.count > 1 else ""
-    hint = [html.P(f"torch's hint: {plain(stop.hint, _SENTENCE)}", className="gb-quiet")] if stop.hint else []
-    return [html.P(["Graph break ", *where, plain(stop.reason, _SENTENCE), times]), *hint]
+    hint = [html.P(prose(f"torch's hint: {plain(stop.hint, _SENTENCE)}"), className="gb-quiet")] if stop.hint else []
+    return [html.P(["Graph break ", *where, html.Span(prose(plain(stop.reason, _SENTENCE))), times]), *hint]
 
 
 def _gap(report: Report, gap: GapReport | None) -> list[Component]:
@@ -236,4 +237,5 @@ def _costliest_first(findings: Sequence[Finding]) -> list[Finding]:
 
 def _finding(finding: Finding) -> Component:
     link = html.A(plain(finding.rule), href=f"#page={Page.FINDINGS.value}")
-    return html.Li([link, f" at {place(finding.where)}, {cost_text(finding)}: {plain(finding.message, _SENTENCE)}"])
+    at = f" at {place(finding.where)}, {cost_text(finding)}: "
+    return html.Li([link, at, html.Span(prose(plain(finding.message, _SENTENCE)))])

@@ -9,8 +9,9 @@ from dash import html
 from analyzer.core.report import Report
 from analyzer.reporting.device_text import peaks_text
 from analyzer.reporting.plain_text import plain
-from analyzer.reporting.report_text import LEFT_ALONE, change_text, is_silently_eager, results_text
+from analyzer.reporting.report_text import LEFT_ALONE, is_silently_eager, outcome_phrase
 from dashboard.panels.panel import Component, Panel, empty_state
+from dashboard.prose import prose
 from dashboard.run_folder import RunData
 
 _LIMIT: Final = 400
@@ -23,12 +24,12 @@ def build(run: RunData) -> list[Component]:
     facts = report.workload
     device = (report.device.name, *peaks_text(report.device))
     what = " · ".join((facts.name, facts.mode, *device, f"torch {report.versions.torch}"))
-    loud = [html.P(plain(text, _LIMIT), className="gb-loud") for text in _warnings(report)]
+    loud = [html.P(prose(plain(text, _LIMIT)), className="gb-loud") for text in _warnings(report)]
     return [
         html.P(plain(what, _LIMIT), className="gb-quiet"),
         *loud,
         *_honesty(report),
-        html.P(plain(report.headline, _LIMIT), className="gb-headline"),
+        html.P(prose(plain(report.headline, _LIMIT)), className="gb-headline"),
         *_outcome(report),
     ]
 
@@ -46,7 +47,7 @@ def _honesty(report: Report) -> list[Component]:
     """What a recording cannot be believed in comes before what is concluded from it."""
     if not report.honesty:
         return []
-    items = [html.Li(plain(text, _LIMIT)) for text in report.honesty]
+    items = [html.Li(prose(plain(text, _LIMIT))) for text in report.honesty]
     return [html.P("What this trace cannot show", className="gb-loud"), html.Ul(items)]
 
 
@@ -57,7 +58,7 @@ def _outcome(report: Report) -> list[Component]:
     if report.is_left_alone:
         return [html.P(f"LEFT ALONE: {LEFT_ALONE}")]
     word = comparison.outcome.value.replace("_", " ")
-    return [html.P(f"{word}: {change_text(comparison)}; {results_text(comparison)}")]
+    return [html.P(f"{word}: {outcome_phrase(report, comparison)}")]
 
 
 PANEL: Final = Panel(id="headline", title="Result", build=build)

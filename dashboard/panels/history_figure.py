@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 MOST_LINES: Final = 8
 """Lines that a figure tells apart; one can choose a line to see it alone, and the table holds the rest."""
 MOST_TICKS: Final = 8
+LEAST_SPAN_S: Final = 60.0
+"""Of the axis of time: around one run alone plotly writes tenths of milliseconds, of a moment known to a second."""
 _NS_PER_MS: Final = 1e6
 _LEGEND: Final = 60
 _LEGEND_AT: Final = -0.26
@@ -165,6 +167,8 @@ def _time_axis(lines: Sequence[Line]) -> dict[str, Any]:
     """Ticks at runs, each with its commit where it has one; evenly chosen where there are many."""
     runs = sorted({(run.began_s, run.commit.short if run.commit else "") for line in lines for run in line.runs})
     axis: dict[str, Any] = {"title": axis_title("began", "UTC"), "type": "date", "ticklabelstandoff": 4}
+    if runs and (lacking := LEAST_SPAN_S - (runs[-1][0] - runs[0][0])) > 0:
+        axis["range"] = [_moment(runs[0][0] - lacking / 2), _moment(runs[-1][0] + lacking / 2)]
     if not any(commit for _, commit in runs):
         return axis
     kept = _apart_in_time(runs)

@@ -10,22 +10,36 @@ from dash import html
 
 from analyzer.reporting.plain_text import COMMAND_LIMIT, plain_command
 from dashboard.panels.panel import Component, Panel, empty_state
-from dashboard.run_folder import RunData
+from dashboard.prose import prose
+from dashboard.run_folder import DASHBOARD_COMMAND, RunData
 from dashboard.table import attributes
 
 PLAN_FILE: Final = "plan.json"
 _ANALYZE: Final = "analyze model.py"
+_AGAIN: Final = (
+    "Change the model and run `analyze model.py` again: the page Compare then lays the two beside each other."
+)
 
 
 def build(run: RunData) -> list[Component]:
     if run.report is None:
         return [empty_state("Without report.json:"), _command(_ANALYZE)]
-    shown = [_command(run.report.next_command)]
-    plan = Path(run.folder) / PLAN_FILE
-    if plan.is_file():
+    shown = [] if _is_this(run) else [_command(run.report.next_command)]
+    plan = _plan(run)
+    if plan is not None:
         line = f"model = analyzer.optimize(model, plan={json.dumps(str(plan), ensure_ascii=False)})"
-        shown += [html.P("To use the plan in a program, after `import analyzer`:"), _command(line)]
-    return shown
+        shown += [html.P(prose("To use the plan in a program, after `import analyzer`:")), _command(line)]
+    return shown or [empty_state(_AGAIN)]
+
+
+def _is_this(run: RunData) -> bool:
+    """Whether what to type next is the page that is being looked at."""
+    return run.report is not None and run.report.next_command.startswith(DASHBOARD_COMMAND)
+
+
+def _plan(run: RunData) -> Path | None:
+    path = Path(run.folder) / PLAN_FILE
+    return path if path.is_file() else None
 
 
 def _command(text: str) -> Component:

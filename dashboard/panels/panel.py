@@ -9,6 +9,7 @@ from typing import Any
 
 from dash import html
 
+from dashboard.prose import prose
 from dashboard.run_folder import RunData
 
 Component = Any
@@ -52,4 +53,4 @@ def attribute(name: str, value: str) -> dict[str, Any]:
 
 def empty_state(text: str) -> Component:
     """What stands where there is nothing to show: why, and what to do."""
-    return html.P(text, className="gb-empty")
+    return html.P(prose(text), className="gb-empty")

@@ -11,6 +11,7 @@ from analyzer.core.ranks import RanksReport, RankSummary, RankWait
 from analyzer.reporting.plain_text import plain
 from dashboard.figure import axis_title, graph, safe
 from dashboard.panels.panel import Component, Page, Panel, empty_state
+from dashboard.prose import prose
 from dashboard.run_folder import RunData
 from dashboard.table import Cell, Column, Kind, table
 
@@ -64,7 +65,7 @@ def build(run: RunData) -> list[Component]:
         html.P(summary_text(ranks), className="gb-headline"),
         html.Ul([html.Li(text) for text in late_texts(ranks)], className="gb-ranks-facts"),
         *_lost(ranks),
-        *(html.P(plain(note, 300), className="gb-quiet") for note in ranks.notes),
+        *(html.P(prose(plain(note, 300)), className="gb-quiet") for note in ranks.notes),
         *_figure(ranks),
         table("gb-ranks", _COLUMNS, [_cells(rank, _wait(ranks, rank)) for rank in ranks.ranks], file_name="ranks"),
     ]

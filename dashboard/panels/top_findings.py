@@ -14,6 +14,7 @@ from analyzer.reporting.rows import place
 from dashboard.panels.findings_card import address
 from dashboard.panels.findings_places import dearest, finding_ids
 from dashboard.panels.panel import Component, Page, Panel, empty_state
+from dashboard.prose import prose
 from dashboard.run_folder import RunData
 
 MOST: Final = 3
@@ -55,11 +56,11 @@ def _item(finding: Finding, finding_id: str) -> Component:
         html.Code(place(finding.where)),
         html.Span(f"{times} ({finding.confidence.value})", className="gb-quiet"),
     ]
-    return html.Li([html.Div(head), html.Div(plain(finding.message, _LIMIT)), _remedy(finding)])
+    return html.Li([html.Div(head), html.Div(prose(plain(finding.message, _LIMIT))), _remedy(finding)])
 
 
 def _remedy(finding: Finding) -> Component:
-    return html.Div(["do: ", plain(finding.remedy, _LIMIT)], className="gb-quiet")
+    return html.Div(["do: ", html.Span(prose(plain(finding.remedy, _LIMIT)))], className="gb-quiet")
 
 
 def _unjudged(report: Report) -> str:

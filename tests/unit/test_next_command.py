@@ -56,7 +56,9 @@ def parsed(command: str) -> RunSettings:
     analyze.add_arguments(parser)
     program, *words = shlex.split(command)
     assert program == "analyze"
-    return analyze.run_settings(parser.parse_args(words), datetime(2026, 1, 1))
+    arguments = parser.parse_args(words)
+    (arguments.target,) = arguments.targets
+    return analyze.run_settings(arguments, datetime(2026, 1, 1))
 
 
 @pytest.mark.parametrize(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -17,6 +18,7 @@ from analyzer.gate.gates import GATES
 from analyzer.gate.reading import Needs
 from analyzer.gate.silence import Silence, Silences
 from analyzer.pytest_plugin_claims import NAMES, WITHOUT_BASELINE, Miss, misses, read_claims
+from analyzer.pytest_plugin_model import Bottleneck, HeldSettings
 from tests.gates import Lines, a_model_report
 from tests.reports import MS, some_samples
 
@@ -160,3 +162,11 @@ def test_only_what_needs_a_step_has_one_run() -> None:
     assert read_claims({"graph_breaks": 0, "recompiles": 0}).needs is Needs.GRAPHS
     assert read_claims({"graph_breaks": 0, "kernels": 9}).needs is Needs.STEPS
     assert read_claims({"bound": "cpu"}).needs is Needs.CLOCK
+
+
+def test_an_error_comes_without_the_frames_that_it_passed_through() -> None:
+    settings = HeldSettings("inference", None, False, False, None, Path())
+    for asked in ({"graph_breaks": "none"}, {"graph_brakes": 0}):
+        with pytest.raises(UsageError) as caught:
+            Bottleneck(None, None, settings).has(**asked)
+        assert [frame.name for frame in caught.traceback][1:] == ["has"], "which pytest does not show"

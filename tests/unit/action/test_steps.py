@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 
 from analyzer import cli
 from analyzer.action import caches
@@ -79,6 +80,23 @@ def test_a_base_that_cannot_be_had_is_said(tmp_path: Path, origin: tuple[Path, O
     with pytest.raises(UsageError, match="cannot be fetched") as error:
         base_of(PullRequest(1, "d" * 40, request.head), work)
     assert "fetch-depth: 0" in (error.value.hint or "")
+    assert "cannot be fetched: " in error.value.message, "git's own reason"
+
+
+def test_the_checkout_of_another_user_is_read_with_the_settings_of_the_step(
+    tmp_path: Path, origin: tuple[Path, Opened], monkeypatch: pytest.MonkeyPatch, root: Path
+) -> None:
+    folder, request = origin
+    work = checked_out(folder, tmp_path / "work", request.ref, "--depth=2")
+    monkeypatch.setenv("GIT_TEST_ASSUME_DIFFERENT_OWNER", "1")  # what git's own tests set, and a container brings about
+    with pytest.raises(UsageError, match="ownership"):
+        base_of(PullRequest(1, request.base, request.head), work)
+    steps = yaml.safe_load((root / "action.yml").read_text())["runs"]["steps"]
+    settings = next(step["env"] for step in steps if step.get("id") == "check")
+    for name in settings:
+        if name.startswith("GIT_CONFIG_"):
+            monkeypatch.setenv(name, settings[name])
+    assert base_of(PullRequest(1, request.base, request.head), work) == request.base
 
 
 def test_the_caches_are_named_for_all_that_compiled_code_depends_on(

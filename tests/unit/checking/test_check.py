@@ -13,11 +13,12 @@ from analyzer.checking.settings import CheckSettings
 from analyzer.checking.subjects import Made
 from analyzer.cli import main
 from analyzer.core.baseline import Baseline
-from analyzer.core.errors import ExitCode, UsageError, UserProgramError
+from analyzer.core.errors import ExitCode, UnreadableFileError, UsageError, UserProgramError
 from analyzer.core.gate import GateResult, GateStatus
 from analyzer.core.policy import BASELINE_FILE
 from analyzer.core.report import Report
 from analyzer.core.settings import WorkloadSpec
+from analyzer.core.timing import Crowd
 from analyzer.gate.baseline_file import decode_baseline, encode_baseline
 from analyzer.progress import SilentProgress
 from analyzer.reporting.json import write_report
@@ -139,6 +140,54 @@ def test_a_run_folder_is_a_baseline_too(project: Path) -> None:
     assert result.against == base
     assert not (project / BASELINE_FILE).exists()
     assert run(targets=(base,), baseline=base).has_passed
+
+
+def test_a_file_that_is_no_baseline_is_never_said_to_be_removed(project: Path) -> None:
+    target = saved(project, "a", a_model_report())
+    for text, said in (("{}", "not a baseline"), ('{"schema": 99}', "schema 99")):
+        (project / BASELINE_FILE).write_text(text)
+        with pytest.raises(UnreadableFileError, match=said) as caught:
+            run(targets=(target,))
+        assert "remove" not in (caught.value.hint or "")
+    assert "update" in (caught.value.hint or "")
+
+
+def test_a_baseline_of_another_kind_of_device_is_told_apart_from_none(project: Path) -> None:
+    target = saved(project, "a", a_model_report())
+    run(targets=(target,))
+    text = (project / BASELINE_FILE).read_text()
+    (project / BASELINE_FILE).write_text(text.replace('"kind": "cuda"', '"kind": "cpu"'))
+    notes = run(targets=(target,)).notes
+    assert f"{BASELINE_FILE} has gptlite.py on cpu alone, and this run was on cuda" in notes
+    assert not any("alone" in note for note in run(targets=(target,)).notes)
+
+
+def test_what_a_check_without_a_run_left_out_is_stored_by_one_with_it(
+    project: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    report = here(project, a_model_report())
+    monkeypatch.setattr(checking, "graphs_alone", lambda spec, progress: Made(report, None))
+    run(targets=("gptlite.py",), runs=False)
+    before = stored(project).of("gptlite.py", "cuda")
+    target = saved(project, "a", a_model_report())
+    result = run(targets=(target,))
+    after = stored(project).of("gptlite.py", "cuda")
+    assert before is not None
+    assert after is not None
+    assert before.value("host_syncs") is None
+    assert after.value("host_syncs") is not None
+    assert [after.value(one.gate) for one in before.values] == list(before.values)
+    assert any(note.startswith("no ") and "host_syncs" in note for note in result.notes)
+    assert not any("host_syncs" in note for note in run(targets=(target,)).notes)
+
+
+def test_times_that_were_not_stored_are_said_to_be_missing(project: Path) -> None:
+    busy = replace(a_model_report(), crowd=Crowd(2.0, 2, 2))
+    result = run(targets=(saved(project, "a", busy),))
+    assert "the machine was busy, and no times of gptlite.py were stored: run it again" in result.notes
+    quiet = run(targets=(saved(project, "b", a_model_report()),))
+    assert any("no times yet" in note for note in quiet.notes)
+    assert not any("busy" in note for note in run(targets=(saved(project, "c", busy),)).notes)
 
 
 def test_times_of_a_new_machine_are_added_beside_the_old(project: Path) -> None:
@@ -377,6 +426,35 @@ def test_a_file_that_is_not_there_is_told_before_anything_runs(project: Path, mo
     with pytest.raises(UsageError, match="there is no commit"):
         run(targets=("gptlite.py",), against="no-such-branch")
     assert not begun
+
+
+def test_a_table_for_a_file_that_is_not_there_is_refused(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    begun = standing_in(project, monkeypatch)
+    (project / "graphbound.toml").write_text('[model."othr.py".gates]\ngraph_breaks = ["error", {max = 0}]\n')
+    with pytest.raises(UsageError, match=r'graphbound\.toml: model\."othr\.py" is for no file') as refused:
+        run(targets=("gptlite.py", "other.py"))
+    assert refused.value.hint == "did you mean other.py?"
+    assert not begun
+    (project / "graphbound.toml").write_text(
+        '[model."other.py (training)"]\nplan = "a"\n[model."other.py"]\n[model."timm:vit"]\n'
+    )
+    assert run(targets=("gptlite.py",)).has_passed
+
+
+def test_a_plan_that_is_not_there_is_told_before_anything_runs(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    begun = standing_in(project, monkeypatch)
+    (project / "graphbound.toml").write_text('[model."gptlite.py"]\nplan = "gone.json"\n')
+    with pytest.raises(UsageError, match=r"gptlite\.py. has the plan 'gone\.json', and there is no such file"):
+        run(targets=("gptlite.py",))
+    assert not begun
+    assert run(targets=("other.py",)).has_passed, "its plan is not asked for"
+
+
+def test_a_model_that_is_named_twice_is_run_once(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    begun = standing_in(project, monkeypatch)
+    result = run(targets=("gptlite.py", "other.py", "./gptlite.py"))
+    assert begun == ["gptlite", "other"]
+    assert [model.name for model in result.models] == ["gptlite.py", "other.py"]
 
 
 def test_init_writes_nothing_where_no_model_runs(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -12,7 +12,7 @@ import pytest
 
 from analyzer.checking.in_turn import PROCESSES, TURNS, Side, crowd_text, time_in_turn
 from analyzer.checking.subjects import standing_in
-from analyzer.checking.worktree import changed_lines, commit_of, worktree_at
+from analyzer.checking.worktree import Rename, changed_lines, commit_of, renames, worktree_at
 from analyzer.core.errors import UsageError, UserProgramError
 from analyzer.core.samples import Samples
 from analyzer.core.settings import WorkloadSpec
@@ -45,6 +45,22 @@ def test_the_worktree_has_the_old_files_and_leaves_nothing_behind(repository: Pa
     assert len(git(repository, "worktree", "list").splitlines()) == 1
 
 
+def test_the_base_has_the_submodules_of_the_checkout_as_they_were(
+    repository: Path, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    top = tmp_path_factory.mktemp("top")
+    git(top, "init", "-q", "-b", "main")
+    git(top, "-c", "protocol.file.allow=always", "submodule", "--quiet", "add", str(repository), "the lib")
+    git(top, "commit", "-qm", "base")
+    git(top / "the lib", "commit", "-q", "--allow-empty", "-m", "later")
+    (top / "the lib" / "model.py").write_text("newer\n")
+    with worktree_at("HEAD", top) as folder:
+        assert (folder / "the lib" / "model.py").read_text() == "old\n"
+    for checkout in (top, top / "the lib"):
+        assert len(git(checkout, "worktree", "list").splitlines()) == 1
+    assert (top / "the lib" / "model.py").read_text() == "newer\n"
+
+
 def test_it_is_removed_when_the_run_fails(repository: Path) -> None:
     def run() -> Iterator[None]:
         with worktree_at("HEAD", repository):
@@ -56,11 +72,59 @@ def test_it_is_removed_when_the_run_fails(repository: Path) -> None:
     assert len(git(repository, "worktree", "list").splitlines()) == 1
 
 
-@pytest.mark.parametrize("reference", ["nowhere", "--help", "-q", "HEAD~9", ""])
+@pytest.mark.parametrize("reference", ["nowhere", "--help", "-q", "HEAD~9"])
 def test_what_is_no_commit_is_refused_with_a_hint(repository: Path, reference: str) -> None:
     with pytest.raises(UsageError, match="there is no commit") as caught:
         commit_of(reference, repository)
     assert "fetch" in (caught.value.hint or "")
+
+
+def test_an_empty_name_is_told_from_a_commit_that_is_not_there(repository: Path) -> None:
+    with pytest.raises(UsageError, match="was given no commit") as caught:
+        commit_of("", repository)
+    assert "variable" in (caught.value.hint or "")
+
+
+@pytest.mark.parametrize(("given", "meant"), [("mian", "main"), ("next", "origin/next")])
+def test_a_branch_of_nearly_that_name_is_named(repository: Path, given: str, meant: str) -> None:
+    git(repository, "update-ref", "refs/remotes/origin/next", "HEAD")
+    with pytest.raises(UsageError) as caught:
+        commit_of(given, repository)
+    assert caught.value.hint == f"did you mean {meant}?"
+
+
+def test_only_a_shallow_checkout_is_called_one(repository: Path, tmp_path_factory: pytest.TempPathFactory) -> None:
+    git(repository, "commit", "-qam", "more")
+    shallow = tmp_path_factory.mktemp("shallow")
+    git(shallow, "clone", "-q", "--depth=1", f"file://{repository}", ".")
+    with pytest.raises(UsageError) as caught:
+        commit_of("HEAD~1", shallow)
+    assert "shallow" in (caught.value.hint or "")
+    with pytest.raises(UsageError) as caught:
+        commit_of("HEAD~9", repository)
+    assert "shallow" not in (caught.value.hint or "")
+
+
+def test_where_git_reads_no_repository_its_own_reason_is_told(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="not a git repository") as caught:
+        commit_of("HEAD", tmp_path)
+    assert caught.value.hint == "--against needs a checkout of git"
+
+
+def test_a_checkout_of_another_user_is_told_how_to_be_trusted(
+    repository: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("GIT_TEST_ASSUME_DIFFERENT_OWNER", "1")  # what git's own tests set
+    with pytest.raises(UsageError, match="ownership") as caught:
+        commit_of("HEAD", repository)
+    assert (caught.value.hint or "").startswith("git config --global --add safe.directory ")
+
+
+def test_a_renamed_file_is_found_under_its_old_name(repository: Path) -> None:
+    (repository / "of all").mkdir()
+    git(repository, "checkout", "-q", "model.py")
+    git(repository, "mv", "model.py", "of all/né.py")
+    assert renames("HEAD", repository) == (Rename("model.py", "of all/né.py"),)
 
 
 def test_standing_in_a_folder_is_undone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

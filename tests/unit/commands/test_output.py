@@ -66,6 +66,14 @@ def test_a_document_shares_stdout_with_nothing(tmp_path: Path, capsys: Captured)
     assert "cannot share stdout" in capsys.readouterr().err
 
 
+def test_two_formats_cannot_be_written_into_one_file(tmp_path: Path, capsys: Captured) -> None:
+    refuse_mixed((Output("json", "a.json"), Output("sarif", "b.sarif")))
+    with pytest.raises(UsageError, match="json and sarif cannot share"):
+        refuse_mixed((Output("json", "a"), Output("sarif", "./a")))
+    assert main(["check", "missing.py", "--format", "json:a,sarif:a"]) == 2
+    assert "a file of its own" in capsys.readouterr().err
+
+
 def test_off_a_runner_nothing_is_announced(tmp_path: Path, capsys: Captured, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("GITHUB_STEP_SUMMARY", str(tmp_path / "summary.md"))
     print_report(a_report(), None)

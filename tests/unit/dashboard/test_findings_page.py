@@ -115,7 +115,7 @@ def test_the_same_elsewhere_is_linked() -> None:
 def test_a_comment_that_silences_is_said(line: str, is_silent: bool) -> None:
     finding = a_finding(excerpt=Excerpt(56, ("a", line)))
     assert is_silenced(finding) is is_silent
-    assert ("silenced in `analyze check`" in _card(finding)) is is_silent
+    assert ("silenced in " in _card(finding)) is is_silent
 
 
 def test_rules_that_could_not_judge_are_listed_with_their_reason() -> None:

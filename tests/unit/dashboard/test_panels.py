@@ -9,11 +9,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from dash import html
 from plotly.utils import PlotlyJSONEncoder
 
-from dashboard.panels import timelines, verdicts
+from dashboard.panels import next_command, timelines, verdicts
 from dashboard.panels.panel import Page, Panel
 from dashboard.panels.panel_list import PANELS
+from dashboard.prose import prose
 from dashboard.run_folder import RunData, Side, read_run
 from dashboard.timeline.recording import recording_of
 from tests.reports import a_graph, a_key, a_report, an_empty_report
@@ -68,7 +70,38 @@ def test_the_headline_is_loud_where_the_report_is_partial_or_silent() -> None:
     headline = PANELS[0]
     assert "Partial report: stopped" in _text(headline, _run(report=a_report(partial="stopped")))
     assert "No graph was captured" in _text(headline, _run(report=a_report(graphs=())))
-    assert "FASTER: 31.8 → 11.5 ms a step, 2.8× (95 % 2.7–2.9)" in _text(headline, _run())
+    assert "FASTER: 31.8 → 11.5 ms a step, 2.8× (95 % 2.7–2.9)" in _text(
+        headline, _run(report=a_report(headline="CPU-bound"))
+    )
+
+
+def test_times_that_the_headline_has_said_are_not_said_again() -> None:
+    said = _text(PANELS[0], _run(report=a_report(headline="CPU-bound. The plan: 31.8 → 11.5 ms a step, 2.8×")))
+    assert "FASTER: results are right" in said
+    assert said.count("31.8 → 11.5 ms") == 1
+
+
+def test_what_stands_between_backticks_is_code_and_nothing_else_is() -> None:
+    assert prose("no code") == "no code"
+    assert prose("one ` alone") == "one ` alone"
+    first, code, last = prose("run `analyze <b>` again")
+    assert (first, code.children, last) == ("run ", "analyze <b>", " again")
+    assert isinstance(code, html.Code)
+
+
+@every_panel
+def test_no_panel_shows_a_backtick_of_ours(panel: Panel, tmp_path: Path) -> None:
+    for run in (_run(), read_run(tmp_path), _run(report=an_empty_report(), sides=())):
+        assert "`" not in _text(panel, run)
+
+
+def test_the_page_does_not_tell_to_open_itself(tmp_path: Path) -> None:
+    run = _run(folder=str(tmp_path), report=a_report(next_command="analyze dashboard runs/x"))
+    assert "Change the model" in _text(next_command.PANEL, run)
+    (tmp_path / next_command.PLAN_FILE).write_text("{}")
+    text = _text(next_command.PANEL, run)
+    assert "analyzer.optimize(model" in text
+    assert "analyze dashboard" not in text
 
 
 def test_the_verdict_table_has_a_row_for_each_region_with_its_bar() -> None:

@@ -140,7 +140,7 @@ def test_no_finding_is_not_called_fine_where_rules_could_not_judge() -> None:
 
 
 def test_the_plan_is_offered_where_there_is_one(tmp_path: Path) -> None:
-    report = a_report()
+    report = a_report(next_command="analyze compare A B")
     without = json.dumps(next_command.build(_run(report, str(tmp_path))), cls=PlotlyJSONEncoder)
     assert report.next_command in without
     assert "optimize" not in without

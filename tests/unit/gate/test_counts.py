@@ -82,6 +82,12 @@ def test_without_a_baseline_it_says_so_and_passes() -> None:
     assert judged.has_passed
 
 
+def test_a_model_that_the_base_does_not_have_is_said_to_be_missing_there() -> None:
+    judged = judge(replace(a_case(a_model_report(breaks=3)), against="main"))
+    for gate in ("graph_breaks", "new_findings"):
+        assert of(gate, judged).message.endswith("not compared: main has no value of it")
+
+
 def test_a_written_limit_needs_no_baseline_and_blames_every_break() -> None:
     judged = judge(a_case(a_model_report(breaks=2), policy=a_policy(graph_breaks=["error", {"max": 1}])))
     check = of("graph_breaks", judged)

@@ -34,9 +34,8 @@ def test_a_model_that_did_not_run_goes_before_everything() -> None:
 
 
 def test_without_anything_to_hold_it_against_it_says_so() -> None:
-    assert headline(judge(a_case()), against=None) == (
-        "nothing to compare with yet: this run is the baseline from now on"
-    )
+    # Whether this run becomes the baseline is told by a note: on a runner what it writes is thrown away.
+    assert headline(judge(a_case()), against=None) == "nothing to compare with yet: there is no baseline of it"
 
 
 def test_a_warning_is_named_where_nothing_failed() -> None:
@@ -46,6 +45,17 @@ def test_a_warning_is_named_where_nothing_failed() -> None:
 
 def test_quiet_it_names_what_it_was_held_against() -> None:
     assert headline(judge(a_case(a_model_report(), a_model_report()))) == "nothing is past its limit, against main"
+
+
+def test_in_a_terminal_sentences_are_folded_and_commands_are_not() -> None:
+    judged = judge(a_case(a_model_report(breaks=4), a_model_report()))
+    command = f"analyze check {'m' * 90}.py"
+    result = GateResult(headline(judged), (judged,), "main", notes=("a word " * 60,), command=command)
+    lines = gate_text(result, 80).splitlines()
+    assert [line for line in lines if len(line) > 80] == [f"again: {command}"]
+    whole = gate_text(result)
+    assert " ".join(whole.split()) == " ".join(" ".join(lines).split())
+    assert f"note: {'a word ' * 60}".strip() in whole, "and nothing of a note is cut"
 
 
 def test_the_text_tells_one_remedy_once_and_says_how_to_run_it_again() -> None:
