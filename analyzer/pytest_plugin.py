@@ -8,7 +8,7 @@ from __future__ import annotations
 import itertools
 import re
 import zlib
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -34,14 +34,16 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 @pytest.fixture
-def bottleneck(request: pytest.FixtureRequest) -> Callable[..., Bottleneck]:
+def bottleneck(request: pytest.FixtureRequest) -> Iterator[Callable[..., Bottleneck]]:
     """Hold a model to what is said of it: bottleneck(model, inputs).has(graph_breaks=0, bound="compute").
 
     `has` takes the gates of `analyze check` (a number is the most that passes, a pair the least and the most) and
     `bound`. The model runs in this process and is left as it was. mode="training" runs forward and backward; device
-    moves it; runs=False compiles and calls it, and times nothing; optimize=True searches for a plan as well.
+    moves it; runs=False compiles and calls it, and times nothing; optimize=True searches for a plan as well. A model of
+    which nothing is asked fails the test: it would hold whatever became of it.
     """
     numbers = itertools.count(1)
+    given: list[Bottleneck] = []
 
     def hold(
         model: Any,
@@ -56,9 +58,12 @@ def bottleneck(request: pytest.FixtureRequest) -> Callable[..., Bottleneck]:
         from analyzer.pytest_plugin_model import Bottleneck, HeldSettings
 
         settings = HeldSettings(mode, device, runs, optimize, _folder(request, next(numbers)), request.config.rootpath)
-        return Bottleneck(model, inputs, settings)
+        given.append(Bottleneck(model, inputs, settings))
+        return given[-1]
 
-    return hold
+    yield hold
+    if not all(one.was_asked for one in given):
+        pytest.fail("bottleneck(model, inputs) was asked nothing: claim something with .has(...)", pytrace=False)
 
 
 def _folder(request: pytest.FixtureRequest, number: int) -> Path | None:

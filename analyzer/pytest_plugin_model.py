@@ -53,12 +53,15 @@ class Bottleneck:
         self._settings = settings
         self._reports: dict[bool, Report] = {}
         """By whether its steps were run."""
+        self.was_asked = False
+        """Whether anything was claimed of it, or its report was read."""
 
     def has(self, **asked: Any) -> Bottleneck:
         """Raises AssertionError where a claim does not hold, or where it is not known whether it does; UsageError for
         what is no claim; GraphboundError where the model does not run.
         """
         __tracebackhide__ = True
+        self.was_asked = True
         try:
             claims = read_claims(asked)
             report = self._report(claims)
@@ -74,6 +77,7 @@ class Bottleneck:
     def report(self) -> Report:
         """The whole report; of a model that is not to be run, that of its graphs."""
         __tracebackhide__ = True
+        self.was_asked = True
         try:
             return self._of(needs_steps=self._settings.runs)
         except GraphboundError as error:

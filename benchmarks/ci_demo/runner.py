@@ -23,7 +23,7 @@ SUMMARY_BYTES: Final = 1_048_576
 SHELL: Final = ("bash", "--noprofile", "--norc", "-eo", "pipefail")
 """`shell: bash` of GitHub (workflow syntax, jobs.<job_id>.steps[*].shell)."""
 
-STEP_KEYS: Final = {"name", "id", "if", "uses", "with", "run", "shell", "env", "working-directory"}
+STEP_KEYS: Final = {"name", "id", "if", "uses", "with", "run", "shell", "env", "working-directory", "continue-on-error"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,7 +103,7 @@ def _play_steps(
             folder = machine.workspace / filled(step.get("working-directory", "."), contexts)
             failed, found = _run(filled(step["run"], contexts), folder, machine, own, job)
         job.steps.append((name, failed))
-        has_failed = has_failed or failed
+        has_failed = has_failed or (failed and not step.get("continue-on-error", False))
         if "id" in step:
             outputs[step["id"]] = {"outputs": found}
     job.has_failed = job.has_failed or has_failed

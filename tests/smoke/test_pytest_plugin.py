@@ -158,6 +158,12 @@ def test_it_can_be_left_out(project: Path) -> None:
     assert "fixture 'bottleneck' not found" in done.stdout
 
 
+def test_a_model_of_which_nothing_is_asked_does_not_pass_in_silence(project: Path) -> None:
+    done = ran(project, "def test_it(bottleneck):\n    bottleneck(print, ())\n")
+    assert done.returncode == 1
+    assert "was asked nothing: claim something with .has(...)" in done.stdout
+
+
 def test_the_fixture_and_its_option_say_what_they_are(project: Path) -> None:
     assert "bottleneck(model, inputs).has(graph_breaks=0" in ran(project, "", "--fixtures").stdout
     assert "--graphbound-out=DIR" in ran(project, "", "--help").stdout

@@ -186,6 +186,19 @@ def test_a_stored_baseline_needs_no_commit(tmp_path: Path, monkeypatch: pytest.M
     assert not any(word.startswith("--against") for word in asked[0])
 
 
+@pytest.mark.parametrize(("event", "is_commented"), [({"pull_request": {"number": 1}}, True), ({"ref": "main"}, False)])
+def test_only_a_pull_request_is_commented_on(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, event: dict[str, Any], is_commented: bool
+) -> None:
+    asked: list[list[str]] = []
+    monkeypatch.setattr(cli, "main", lambda words: asked.append(words) or 0)
+    (tmp_path / "event.json").write_text(json.dumps(event))
+    environment = {"GITHUB_OUTPUT": str(tmp_path / "o"), "GITHUB_EVENT_PATH": str(tmp_path / "event.json")}
+    given = {"RUNNER_TEMP": str(tmp_path), "GRAPHBOUND_COMMENT": "true", "GRAPHBOUND_BASELINE": "base.json"}
+    assert main(["check"], {**environment, **given}) == 0
+    assert ("--comment" in asked[0]) == is_commented
+
+
 def test_a_step_that_is_none_is_a_usage_error(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["clean"], {}) == 2
     assert capsys.readouterr().err.startswith("error: a step is")

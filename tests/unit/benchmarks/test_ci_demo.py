@@ -128,6 +128,15 @@ runs:
     assert job.summary == "### sum\n### sum\n"
 
 
+def test_a_step_that_may_fail_keeps_none_after_it_from_running(tmp_path: Path) -> None:
+    steps = [{"run": "exit 3", "continue-on-error": True}, {"run": "echo '::notice::after'"}]
+    environment = {"PATH": "/usr/bin:/bin", "GITHUB_REF": "r", "GITHUB_SHA": "s", "GITHUB_REPOSITORY": "a/b"}
+    machine = Machine(tmp_path, tmp_path, {**environment, "RUNNER_TOKEN": "t"}, {}, {}, {})
+    job = play({"name": "W", "jobs": {"j": {"steps": steps}}}, machine)
+    assert not job.has_failed
+    assert [each.message for each in job.annotations] == ["after"]
+
+
 @pytest.mark.parametrize("step", [{"runs": "x"}, {"uses": "me/mine@v1", "with": {"wrod": "x"}}])
 def test_a_step_that_is_written_wrong_raises(tmp_path: Path, step: dict[str, Any]) -> None:
     (tmp_path / "action.yml").write_text("{inputs: {word: {}}, runs: {using: composite, steps: []}}")
