@@ -77,6 +77,7 @@ def app_of(data: RunData, token: str | None = None, *, prefix: str = ROOT) -> da
     from dashboard import compare_callbacks
     from dashboard.callbacks import add_callbacks
     from dashboard.entry import guard
+    from dashboard.first_paint import OUR_SCRIPTS, frame
     from dashboard.layout import layout_of
     from dashboard.report_route import add_report_route
     from dashboard.timeline.routes import add_routes
@@ -86,6 +87,7 @@ def app_of(data: RunData, token: str | None = None, *, prefix: str = ROOT) -> da
         "graphbound_dashboard",
         serve_locally=True,
         assets_folder=str(ASSETS),
+        assets_ignore=OUR_SCRIPTS,
         title=html_text.escape(f"Graphbound: {plain(Path(data.folder).name, 60)}"),
         update_title="",
         meta_tags=[{"name": "viewport", "content": "width=device-width, initial-scale=1"}],
@@ -94,6 +96,7 @@ def app_of(data: RunData, token: str | None = None, *, prefix: str = ROOT) -> da
     )
     # Without it a page with developer tools would ask plotly.com for the newest version.
     app.enable_dev_tools(debug=False, dev_tools_disable_version_check=True)
+    app.index_string = frame(app, ASSETS)
     app.layout = layout_of(data)
     add_callbacks(app, data)
     compare_callbacks.register(app, data)

@@ -121,7 +121,10 @@ graphbound.shown = (function () {
     parts.stage.dataset.state = fresh ? "painted" : "stale";
     if (!fresh) return;
     graphbound.painted = { key: frame.key, at: performance.now(), marks: frame.marks, bytes: frame.bytes };
-    graphbound.firstPainted = graphbound.firstPainted || graphbound.painted.at;
+    if (!graphbound.firstPainted) {
+      graphbound.firstPainted = graphbound.painted.at;
+      window.dispatchEvent(new Event("gb-first-paint"));
+    }
   }
 
   function say(text) {

@@ -254,6 +254,15 @@ def test_hostile_names_are_shown_as_text(open_page: Open, run_folder: Path) -> N
     assert re.search(r"onerror", page.inner_text("#gb-timeline .gb-table"))
 
 
+def test_the_timeline_is_painted_before_the_scripts_of_dash_come(browser: Any, serving: Any, run_folder: Path) -> None:
+    context = browser.new_context()
+    page = context.new_page()
+    page.route("**/_dash-component-suites/**", lambda route: route.abort())
+    page.goto(f"{serving(run_folder)}#page=timeline")
+    page.wait_for_selector('.gb-early .gb-stage[data-state="painted"]')
+    context.close()
+
+
 def test_a_lost_server_is_said(browser: Any, run_folder: Path) -> None:
     server = make_server(make_app(run_folder), None)
     threading.Thread(target=server.run, daemon=True).start()

@@ -16,7 +16,8 @@ import pytest
 from analyzer.core.errors import ExitCode, MissingExtraError, UnreadableFileError, UsageError
 from analyzer.reporting.json import write_report
 from dashboard import app as app_module
-from dashboard.app import LOOPBACK, Server, make_app, make_server, serve
+from dashboard.app import ASSETS, LOOPBACK, Server, make_app, make_server, serve
+from dashboard.first_paint import LATER_ID
 from dashboard.panels.panel import Page
 from dashboard.panels.panel_list import PANELS
 from tests.reports import a_key, a_report
@@ -90,6 +91,17 @@ def test_the_page_loads_nothing_from_elsewhere(run_folder: Path) -> None:
     for source in sources:
         with client.get(source) as answer:
             assert answer.status_code == 200
+
+
+def test_the_scripts_of_dash_are_let_in_by_ours_which_come_in_their_order(run_folder: Path) -> None:
+    page = make_app(run_folder).server.test_client().get("/").text
+    waiting, _, ours = page.partition(f'<template id="{LATER_ID}">')[2].partition("</template>")
+    assert "dash_ag_grid" in waiting
+    assert "new DashRenderer()" in waiting
+    names = re.findall(r'src="/assets/([^"?]+)', ours)
+    assert names == sorted(path.name for path in ASSETS.glob("*.js"))
+    assert names[-1] == "gb_timeline_8_dash.js"
+    assert "/assets/gb_1_state.js" not in waiting
 
 
 def test_a_page_of_another_site_is_refused(run_folder: Path) -> None:

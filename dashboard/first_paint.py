@@ -1,0 +1,48 @@
+"""The page's frame: our own scripts first, and Dash's where `assets/gb_timeline_8_dash.js` lets them in.
+
+Dash puts the scripts of its components, over 2 MB, before those of the assets folder: a timeline would wait for them.
+"""
+
+from __future__ import annotations
+
+from html import escape
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+if TYPE_CHECKING:
+    import dash
+
+OUR_SCRIPTS: Final = r".*\.js$"
+"""What Dash is told to leave out of its own list; it serves them all the same."""
+LATER_ID: Final = "gb-later"
+
+_FRAME: Final = """<!DOCTYPE html>
+<html>
+<head>
+{{%metas%}}
+<title>{{%title%}}</title>
+{{%favicon%}}
+{{%css%}}
+</head>
+<body>
+{{%app_entry%}}
+<footer>
+{{%config%}}
+<template id="{later}">
+{{%scripts%}}
+{{%renderer%}}
+</template>
+{ours}
+</footer>
+</body>
+</html>
+"""
+
+
+def frame(app: dash.Dash, assets: Path) -> str:
+    """What Dash fills as the page. The scripts run in the order of their names; a changed one has another address."""
+    ours = [
+        f'<script src="{escape(app.get_asset_url(path.name))}?m={path.stat().st_mtime_ns}"></script>'
+        for path in sorted(assets.glob("*.js"))
+    ]
+    return _FRAME.format(later=LATER_ID, ours="\n".join(ours))
