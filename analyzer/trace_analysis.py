@@ -26,6 +26,7 @@ from analyzer.core.verdict import Bound, Verdict
 from analyzer.derive.activity import NOT_READ, activity
 from analyzer.derive.attribution import NOT_RECORDED, Attribution, attribute, lacks_device_rows
 from analyzer.derive.budget import PartFloor, RegionBudget
+from analyzer.derive.critical_path import critical_path
 from analyzer.derive.data_sheets import data_sheet
 from analyzer.derive.honesty import honesty
 from analyzer.derive.rank_summary import Cut, RankName, summarize_rank
@@ -128,6 +129,7 @@ def analyze_trace(
         next_command=f"analyze compare {shell_path(source)} OTHER.json.gz",
         is_recorded=True,
         honesty=_honesty(trace, attribution, budget, steps, known),
+        critical_path=None if attribution.is_host else critical_path(attribution).path,
     )
     return Analyzed(report, attribution, budget, summary)
 

@@ -50,6 +50,7 @@ def listed() -> str:
     # As above.
     from analyzer.reporting.words_host import HOST_WORDS
     from analyzer.reporting.words_parts import PART_WORDS
+    from analyzer.reporting.words_path import PATH_WORDS
     from analyzer.reporting.words_search import SEARCH_WORDS
     from analyzer.reporting.words_verdicts import VERDICT_WORDS
     from analyzer.rules.explain import list_rules
@@ -58,6 +59,7 @@ def listed() -> str:
         ("Verdicts", VERDICT_WORDS),
         ("Parts of a budget", PART_WORDS),
         ("What the host does while the device is starved", HOST_WORDS),
+        ("What a recording waited for", PATH_WORDS),
         ("The search for a plan", SEARCH_WORDS),
     )
     width = max(len(word.id) for _, words in groups for word in words)

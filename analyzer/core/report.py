@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from analyzer.core.budget import Budget
+from analyzer.core.critical_path import CriticalPath
 from analyzer.core.device import Device, Versions
 from analyzer.core.finding import Finding, RuleFailure
 from analyzer.core.graphs import Capture, GapKey, GraphBreak, GraphKey, SourceLine
@@ -213,6 +214,8 @@ class Report:
     """How often a step waits for the device, its closing wait and copies to the device apart. None: unknown."""
     origin: Origin | None = None
     """When the run began, and of which commit. None: of a recorded trace, or of an older report."""
+    critical_path: CriticalPath | None = None
+    """Of a recorded trace in which a device worked. None: of another one, or of an older report."""
 
     @property
     def is_left_alone(self) -> bool:

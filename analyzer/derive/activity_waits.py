@@ -56,7 +56,7 @@ def holds(scene: Scene) -> Stretches:
     trace = scene.trace
     syncs = trace.rows(EventKind.SYNC)
     frees = named(trace, (FREEING.fullmatch(name) is not None for name in trace.names), (EventKind.RUNTIME,))
-    copies, copied_ns = _holding_copies(trace)
+    copies, copied_ns = holding_copies(trace)
     rows = np.concatenate((syncs, frees, copies))
     ends = np.concatenate((trace.ends(syncs), trace.ends(frees), np.minimum(trace.ends(copies), copied_ns)))
     launching = distinct(trace.thread[scene.inside(trace.rows(EventKind.LAUNCH))])
@@ -195,7 +195,7 @@ def _waited_directions(scene: Scene, rows: IntColumn, ops: IntColumn) -> tuple[C
     return tuple(found)
 
 
-def _holding_copies(trace: Trace) -> tuple[IntColumn, IntColumn]:
+def holding_copies(trace: Trace) -> tuple[IntColumn, IntColumn]:
     """The calls that return only when their copy is done, and when it was.
 
     A copy to pageable memory is such a call, whatever its name; one from pageable memory may return once the driver

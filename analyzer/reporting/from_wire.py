@@ -47,6 +47,7 @@ def report_from_wire(report: wire.WireReport) -> Report:
         host_waits=report.host_waits,
         crowd=report.crowd,
         origin=report.origin,
+        critical_path=report.critical_path,
     )
 
 

@@ -10,6 +10,7 @@ from analyzer.core.gate_text import gate_number
 from analyzer.core.report import PlanTrial, Report
 from analyzer.reporting.caveats import chosen_caveats
 from analyzer.reporting.markdown_text import cell, folded, table, text
+from analyzer.reporting.path_text import path_lines
 from analyzer.reporting.rows import RegionRow, region_rows, verdict_text
 
 MOST_ROWS: Final = 30
@@ -31,6 +32,8 @@ def _of_report(report: Report, name: str) -> list[str]:
     sections = [folded(f"{len(rows)} graphs and eager gaps", _regions(rows), name)] if rows else []
     if report.plans:
         sections.append(folded(f"{len(report.plans)} ways to run it", _plans(report.plans), name))
+    path = path_lines(report.critical_path)
+    sections += [folded("critical path", _list(tuple(path)), name)] if path else []
     caveats = chosen_caveats(report)
     sections += [folded("to know of what was chosen", _list(caveats), name)] if caveats else []
     unjudged = tuple(f"{failure.rule} could not judge: {failure.reason}" for failure in report.rule_failures)

@@ -17,6 +17,7 @@ from analyzer.core.report import Report
 from analyzer.core.trial import Change
 from analyzer.reporting.caveats import chosen_caveats
 from analyzer.reporting.device_text import peaks_text
+from analyzer.reporting.path_text import path_lines
 from analyzer.reporting.plain_text import plain
 from analyzer.reporting.report_text import (
     LEFT_ALONE,
@@ -89,6 +90,12 @@ def _why(report: Report, width: int) -> list[RenderableType]:
     return blocks
 
 
+def _critical_path(report: Report, width: int) -> list[RenderableType]:
+    lines = path_lines(report.critical_path)
+    head: list[RenderableType] = [Text("Critical path", style="bold")] if lines else []
+    return head + [_indented(Text(line), 2) for line in lines]
+
+
 def _findings(report: Report, width: int) -> list[RenderableType]:
     if not report.findings:
         return []
@@ -147,6 +154,7 @@ SECTIONS: Final[tuple[Section, ...]] = (
     _step,
     _graphs,
     _why,
+    _critical_path,
     ranks_section,
     _findings,
     _to_know,

@@ -46,6 +46,7 @@ def report_to_wire(report: Report) -> wire.WireReport:
         host_waits=report.host_waits,
         crowd=report.crowd,
         origin=report.origin,
+        critical_path=report.critical_path,
     )
 
 

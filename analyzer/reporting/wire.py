@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from msgspec import Struct
 
+from analyzer.core.critical_path import CriticalPath
 from analyzer.core.device import Device, Versions
 from analyzer.core.finding import Confidence, Excerpt, RuleFailure
 from analyzer.core.graphs import Direction, GraphBreak, KernelFacts, Recompile, SourceLine
@@ -228,3 +229,4 @@ class WireReport(Struct, frozen=True):
     host_waits: float | None = None
     crowd: Crowd | None = None
     origin: Origin | None = None
+    critical_path: CriticalPath | None = None

@@ -50,6 +50,51 @@ class HtaRank:
     streams: tuple[HtaStream, ...]
 
 
+@dataclass(frozen=True, slots=True)
+class HtaPath:
+    """HTA's critical path. `span_ns` is from its first node to its last; `weightless_ns` the part of it that its length
+    leaves out: between operators of no other one, and in calls that HTA takes for waits. What is left is time of the
+    host within operators, launch delays, kernels with copies and collectives, and gaps between them.
+    """
+
+    span_ns: int
+    weightless_ns: int
+    host_ns: int
+    launch_ns: int
+    device_ns: int
+    gap_ns: int
+
+
+def hta_path(file: Path, first: int, last: int) -> HtaPath:
+    """HTA's critical path of a file from this one of its `ProfilerStep` marks to that one, both counted from 0 and
+    included. Raises as `hta_ranks` does.
+    """
+    with _exact_and_quiet():
+        try:
+            # As below.
+            module = importlib.import_module("hta.trace_analysis")
+        except ImportError:
+            raise MissingExtraError("HolisticTraceAnalysis is not installed", hint=EXTRA) from None
+        analysis = module.TraceAnalysis(
+            trace_files={0: str(file.absolute())},
+            trace_dir=str(file.absolute().parent),
+            include_last_profiler_step=True,
+        )
+        graph, _ = analysis.critical_path_analysis(rank=0, annotation="ProfilerStep", instance_id=(first, last))
+        nodes = [graph.node_list[number] for number in graph.critical_path_nodes]
+        by_bound = graph.get_critical_path_breakdown().groupby("bound_by")["duration"].sum().to_dict()
+    parts = {bound: round(us * _US) for bound, us in by_bound.items()}
+    span = round((nodes[-1].ts - nodes[0].ts) * _US)
+    return HtaPath(
+        span_ns=span,
+        weightless_ns=span - sum(parts.values()),
+        host_ns=parts.get("cpu_bound", 0),
+        launch_ns=parts.get("gpu_kernel_launch_overhead", 0),
+        device_ns=parts.get("gpu_compute_bound", 0) + parts.get("gpu_communication_bound", 0),
+        gap_ns=parts.get("gpu_kernel_kernel_overhead", 0),
+    )
+
+
 def hta_ranks(files: Mapping[int, Path]) -> tuple[HtaRank, ...]:
     """HTA's breakdowns of these files, by rank. Raises MissingExtraError where it is not installed.
 

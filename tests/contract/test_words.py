@@ -10,6 +10,7 @@ from analyzer.core.settings import Objective
 from analyzer.core.verdict import Bound
 from analyzer.reporting.word import Word
 from analyzer.reporting.words import WORDS, plain_name
+from analyzer.reporting.words_path import PATH_WORDS
 from analyzer.reporting.words_search import SEARCH_WORDS
 from analyzer.rules import RULES
 from analyzer.rules.rule import SECTIONS
@@ -28,8 +29,8 @@ def test_a_word_stands_once_and_is_no_rules_id() -> None:
 
 
 def test_every_word_is_one_of_a_report() -> None:
-    of_the_search = {word.id for word in SEARCH_WORDS}
-    assert {word.id for word in WORDS} - of_the_search == {value.value for value in (*Bound, *Part, *HostKind)}
+    others = {word.id for word in (*PATH_WORDS, *SEARCH_WORDS)}
+    assert {word.id for word in WORDS} - others == {value.value for value in (*Bound, *Part, *HostKind)}
 
 
 def test_every_objective_is_told_of() -> None:

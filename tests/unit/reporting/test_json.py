@@ -18,6 +18,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from analyzer.core.budget import Budget, BudgetPart, HostKind, HostPart, Part
+from analyzer.core.critical_path import CriticalPath, PathKind, PathPart, PathRow
 from analyzer.core.errors import UnreadableFileError
 from analyzer.core.finding import Finding
 from analyzer.core.graphs import Capture, CudaGraphSkip, Direction, Graph, GraphKey
@@ -219,6 +220,16 @@ _SPECIAL: dict[object, st.SearchStrategy[Any]] = {
     RankSteps: st.integers(0, 2).flatmap(
         lambda length: st.lists(st.integers(0, 10**12), min_size=length, max_size=length).map(
             lambda column: RankSteps(tuple(column), length, *(tuple(column),) * 5)
+        )
+    ),
+    CriticalPath: st.tuples(st.lists(st.integers(0, 10**12), max_size=3), st.none() | st.just("no launches")).map(
+        lambda drawn: CriticalPath(
+            elapsed_ns=sum(drawn[0]),
+            steps=len(drawn[0]),
+            segments=2,
+            parts=tuple(PathPart(kind, ns) for kind, ns in zip(PathKind, drawn[0], strict=False)),
+            rows=tuple(PathRow("aten::mm", kind, ns, 1) for kind, ns in zip(PathKind, drawn[0], strict=False)),
+            missing=drawn[1],
         )
     ),
     GraphKey: st.builds(GraphKey, st.from_regex("[0-9a-f]{12}", fullmatch=True), st.sampled_from(Direction)),
