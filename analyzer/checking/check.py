@@ -40,7 +40,7 @@ from analyzer.gate.reading import Needs
 from analyzer.progress import Progress
 from analyzer.reporting.json import REPORT_FILE, write_report
 from analyzer.rules import RULES
-from collectors.model_file import is_path, require_model_file
+from collectors.model_file import close_matches, is_path, require_model_file
 from optimizers.plan import read_plan
 
 RULE_IDS: Final = tuple(rule.id for rule in RULES)
@@ -236,11 +236,22 @@ def _stored(settings: CheckSettings, project: Project) -> tuple[Baseline | None,
     if settings.baseline is None:
         return read_baseline(project.baseline_file, project.policy.baseline), project.policy.baseline
     if not is_run(settings.baseline) or _is_baseline(Path(settings.baseline)):
-        return read_baseline(Path(settings.baseline), settings.baseline), settings.baseline
+        stored = read_baseline(Path(settings.baseline), settings.baseline)
+        if stored is None and not settings.init:
+            raise _no_such_baseline(settings.baseline)
+        return stored, settings.baseline
     made = saved(settings.baseline)
     sources = FileSources(project.root, Path.cwd(), made.written_ns)
     case = Case(_name_of(made.report, project), made.report, project.policy, sources, reach=_reach(made.report, True))
     return Baseline((baseline_of(case),), settings.baseline), settings.baseline
+
+
+def _no_such_baseline(named: str) -> UsageError:
+    """What was named must be there: held against a name with a slip in it, every model would pass for ever."""
+    folder = Path(named).parent
+    others = [path.name for path in folder.iterdir()] if folder.is_dir() else []
+    hint = close_matches(Path(named).name, others) or "--init writes it from this run"
+    return UsageError(f"there is no baseline {named}", hint=hint)
 
 
 def _is_baseline(path: Path) -> bool:

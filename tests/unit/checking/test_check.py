@@ -264,6 +264,19 @@ def test_nothing_to_check_is_a_usage_error(project: Path) -> None:
     assert refused.value.hint == "did you mean other.py?"
 
 
+def test_a_baseline_that_is_named_and_not_there_is_a_slip_unless_it_is_to_be_written(project: Path) -> None:
+    head = saved(project, "head", a_model_report())
+    run(targets=(head,), baseline="base.json", init=True)
+    with pytest.raises(UsageError, match=r"there is no baseline bsae\.json") as refused:
+        run(targets=(head,), baseline="bsae.json")
+    assert refused.value.hint == "did you mean base.json?"
+    assert not (project / "bsae.json").exists()
+    with pytest.raises(UsageError) as lost:
+        run(targets=(head,), baseline="nowhere/stored.toml")
+    assert lost.value.hint == "--init writes it from this run"
+    assert run(targets=(head,), baseline="base.json").has_passed
+
+
 def test_training_is_another_model_than_inference(project: Path) -> None:
     report = a_model_report()
     run(targets=(saved(project, "a", replace(report, workload=replace(report.workload, mode="training"))),))
@@ -278,6 +291,7 @@ def test_training_is_another_model_than_inference(project: Path) -> None:
         (["runs/worse"], 1),
         (["runs/worse", "--baseline", "runs/worse"], 0),
         (["runs/worse", "--format", "json"], 1),
+        (["runs/base", "--baseline", "gone.json"], 2),
         (["gone.py"], 2),
         ([], 2),
         (["runs/base", "--against", "main"], 2),
