@@ -208,14 +208,14 @@ def _played_event_by_event(run: Replay, dropped: frozenset[int], work: Stretches
     """The same replay, one event after another in order of time: the host's own first, its holds before its work."""
     events = [(hold.end_ns, 0, i) for i, hold in enumerate(run.holds)]
     events += [(end, 1, i) for i, end in enumerate(work.end_ns.tolist())]
-    events += [(block.start_ns, 2, i) for i, block in enumerate(run.blocks)]
+    events += [(start, 2, i) for i, start in enumerate(run.blocks.start_ns.tolist())]
     ahead = device = 0.0
     ends: list[int] = []
     after: list[float] = [0.0]
     for at, kind, i in sorted(events):
         if kind == 2:
-            known = after[bisect_right(ends, run.blocks[i].launched_ns)]
-            device = min(known, device + run.blocks[i].dry_ns)
+            known = after[bisect_right(ends, int(run.blocks.launched_ns[i]))]
+            device = min(known, device + float(run.blocks.dry_ns[i]))
             continue
         if kind == 1:
             ahead += run.host_scale * int(work.end_ns[i] - work.start_ns[i])
