@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
@@ -14,6 +13,7 @@ from analyzer.core.gate_text import gate_number
 from analyzer.core.policy import GateSetting
 from analyzer.core.quantities import share
 from analyzer.core.report import Report
+from analyzer.core.spelling import did_you_mean
 from analyzer.core.verdict import Bound
 from analyzer.gate.counts import Held, check_count, said, unknown_check
 from analyzer.gate.gates import GATES
@@ -109,8 +109,7 @@ def _gate(name: str) -> Gate:
         raise UsageError(f"{HAS} cannot hold {name}: {WITHOUT_BASELINE[name]}", hint="`analyze check` can")
     found = next((one for one in GATES if one.id == name), None)
     if found is None:
-        near = difflib.get_close_matches(name, NAMES, n=1)
-        hint = f"did you mean {near[0]}?" if near else f"there are {', '.join(NAMES)}"
+        hint = did_you_mean(name, NAMES) or f"there are {', '.join(NAMES)}"
         raise UsageError(f"{HAS} knows no {name!r}", hint=hint)
     return found
 
@@ -133,8 +132,7 @@ def _bounds(given: Any) -> tuple[Bound, ...]:
         raise UsageError(f"{HAS}: bound is {given!r}, and must be one of {', '.join(BOUNDS)}, or several")
     for name in named:
         if not isinstance(name, str) or name.lower() not in BOUNDS:
-            near = difflib.get_close_matches(str(name).lower(), BOUNDS, n=1)
-            hint = f"did you mean {near[0]}?" if near else "undecided is what is found where nothing is sure"
+            hint = did_you_mean(str(name).lower(), BOUNDS) or "undecided is what is found where nothing is sure"
             raise UsageError(f"{HAS}: bound is {name!r}, and must be one of {', '.join(BOUNDS)}", hint=hint)
     return tuple(bound for bound in Bound if bound.value in {name.lower() for name in named})
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Callable, Sequence
 from typing import Final, TypeVar
 
@@ -10,6 +9,7 @@ from analyzer.core.budget import Part
 from analyzer.core.errors import UsageError
 from analyzer.core.graphs import Capture, Direction, GraphKey
 from analyzer.core.settings import RunSettings
+from analyzer.core.spelling import did_you_mean
 from analyzer.core.timing import RegionTiming, Timing
 from analyzer.core.verdict import Bound
 from analyzer.derive.budget import RegionBudget
@@ -67,9 +67,8 @@ def require_backends(wanted: Sequence[str], known: Sequence[str]) -> None:
     """Raises UsageError for a backend that torch does not know in the model's process."""
     for name in wanted:
         if name not in known:
-            near = difflib.get_close_matches(name, known, n=1)
             usable = [each for each in known if not each.endswith(_FOR_TESTS)]
-            hint = f"did you mean {near[0]}?" if near else f"there are {', '.join(usable)}"
+            hint = did_you_mean(name, known) or f"there are {', '.join(usable)}"
             raise UsageError(f"torch.compile knows no backend {name!r} here", hint=hint)
 
 

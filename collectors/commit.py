@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Final
 
 from analyzer.core.origin import Commit
+from collectors.asked_git import asked_git
 
 LIMIT_S: Final = 5.0
 """For each of two questions. `git status` of a checkout with 100,000 files takes about a second from a warm disk."""
@@ -31,16 +32,7 @@ def _git(folder: Path, *words: str) -> str | None:
     surroundings = {**os.environ, "GIT_OPTIONAL_LOCKS": "0", "LC_ALL": "C"}
     try:
         # Without the monitor of a repository's own settings, which is a program that git would start.
-        done = subprocess.run(
-            ["git", "-C", str(folder), "-c", "core.fsmonitor=false", *words],
-            capture_output=True,
-            text=True,
-            errors="replace",
-            timeout=LIMIT_S,
-            stdin=subprocess.DEVNULL,
-            env=surroundings,
-            check=False,
-        )
+        done = asked_git(folder, "-c", "core.fsmonitor=false", *words, limit_s=LIMIT_S, environment=surroundings)
     except (OSError, subprocess.TimeoutExpired):
         return None
     return done.stdout.strip() if done.returncode == 0 else None

@@ -8,6 +8,7 @@ from typing import Final
 
 from analyzer.code_host.pull_request import PullRequest
 from analyzer.core.errors import UsageError
+from collectors.asked_git import asked_git
 
 GIT_LIMIT_S: Final = 300.0
 """A fetch from a large repository."""
@@ -60,14 +61,6 @@ def _git(root: Path, *words: str) -> str | None:
 def _run(root: Path, *words: str) -> subprocess.CompletedProcess[str] | None:
     """How git ended; None where it could not be asked."""
     try:
-        return subprocess.run(
-            ["git", "-C", str(root), *words],
-            capture_output=True,
-            text=True,
-            errors="replace",
-            timeout=GIT_LIMIT_S,
-            stdin=subprocess.DEVNULL,
-            check=False,
-        )
+        return asked_git(root, *words, limit_s=GIT_LIMIT_S)
     except (OSError, subprocess.TimeoutExpired):
         return None

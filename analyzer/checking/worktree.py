@@ -15,6 +15,7 @@ from typing import Final
 from analyzer.core.errors import UsageError
 from analyzer.core.graphs import SourceLine
 from analyzer.core.shell import shell_command
+from collectors.asked_git import asked_git
 
 GIT_LIMIT_S: Final = 300.0
 """A checkout of a large repository from a slow disk."""
@@ -135,15 +136,7 @@ def _git(root: Path, *words: str, is_needed: bool = True) -> str:
 def _run(root: Path, *words: str) -> subprocess.CompletedProcess[str]:
     """What git said, and how it ended. Raises UsageError where it cannot be asked."""
     try:
-        return subprocess.run(
-            ["git", "-C", str(root), *words],
-            capture_output=True,
-            text=True,
-            errors="replace",
-            timeout=GIT_LIMIT_S,
-            stdin=subprocess.DEVNULL,
-            check=False,
-        )
+        return asked_git(root, *words, limit_s=GIT_LIMIT_S)
     except FileNotFoundError:
         raise UsageError("git is not there, which --against needs") from None
     except subprocess.TimeoutExpired:

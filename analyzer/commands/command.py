@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import argparse
-import difflib
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final, NoReturn
 
 from analyzer.core.errors import ExitCode, UsageError
+from analyzer.core.spelling import did_you_mean
 
 FORMATS: Final = ("terminal", "json", "github", "markdown", "sarif", "gitlab", "junit", "html")
 """The formats of a report. Named here, because the list of renderers imports what `--help` must not."""
@@ -76,8 +76,8 @@ def outputs(text: str) -> tuple[Output, ...]:
 
 
 def _near(name: str) -> str:
-    near = difflib.get_close_matches(name, FORMATS, n=1)
-    return f" (did you mean {near[0]}?)" if near else ""
+    meant = did_you_mean(name, FORMATS)
+    return f" ({meant})" if meant else ""
 
 
 def add_port(parser: argparse.ArgumentParser) -> None:

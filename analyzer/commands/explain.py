@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import argparse
-import difflib
 from typing import Final
 
 from analyzer.commands.command import Command
 from analyzer.commands.output import print_text
 from analyzer.core.errors import ExitCode, UsageError
+from analyzer.core.spelling import did_you_mean
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -40,8 +40,7 @@ def explained(name: str) -> str:
     if any(rule.id == wanted for rule in RULES):
         return explain(wanted)
     known = [*(plain_name(w.id) for w in WORDS), *(rule.id for rule in RULES)]
-    near = difflib.get_close_matches(wanted, known, n=1)
-    hint = f"did you mean {near[0]}?" if near else f"there are {', '.join(known)}"
+    hint = did_you_mean(wanted, known) or f"there are {', '.join(known)}"
     raise UsageError(f"there is no verdict, part or finding {name!r}", hint=hint)
 
 

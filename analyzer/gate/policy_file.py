@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import re
 import tomllib
 from collections.abc import Iterable, Mapping
@@ -12,6 +11,7 @@ from typing import Any, Final, TypeVar, assert_never
 from analyzer.core.errors import UsageError
 from analyzer.core.gate import GateLevel, GateUnit
 from analyzer.core.policy import BASELINE_FILE, GateSetting, ModelPolicy, NamedSetting, Policy, Preset
+from analyzer.core.spelling import nearest
 from analyzer.gate.gates import GATES, gate
 from analyzer.gate.reading import Gate
 
@@ -177,4 +177,4 @@ def _wrong(name: str, where: str, given: Any, wanted: str, *, near: str | None =
 
 
 def _near(given: Any, known: Iterable[str]) -> str | None:
-    return next(iter(difflib.get_close_matches(str(given), list(known), n=1)), None)
+    return nearest(str(given), known)

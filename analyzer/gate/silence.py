@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import io
 import re
 import tokenize
@@ -13,6 +12,7 @@ from typing import Final
 from analyzer.core.gate import SilencedFinding
 from analyzer.core.graphs import SourceLine
 from analyzer.core.report import Report
+from analyzer.core.spelling import did_you_mean
 
 _COMMENT: Final = re.compile(r"#\s*graphbound\s*:\s*ignore\b(?:\s*\[(?P<rules>[^\]]*)\])?", re.IGNORECASE)
 
@@ -85,6 +85,5 @@ def _comments(source: str) -> list[tuple[int, str]]:
 
 
 def _unknown(place: str, name: str, known: tuple[str, ...]) -> str:
-    near = difflib.get_close_matches(name, known, n=1)
-    hint = f"did you mean {near[0]}?" if near else "`analyze explain` lists the rules"
+    hint = did_you_mean(name, known) or "`analyze explain` lists the rules"
     return f"{place}: there is no rule {name!r} to ignore: {hint}"

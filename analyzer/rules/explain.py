@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import difflib
-
 from analyzer.core.errors import UsageError
+from analyzer.core.spelling import did_you_mean
 from analyzer.rules import RULES
 
 
@@ -16,8 +15,8 @@ def explain(rule_id: str) -> str:
     wanted = rule_id.strip().replace("-", "_").lower()
     rule = next((rule for rule in RULES if rule.id == wanted), None)
     if rule is None:
-        near = difflib.get_close_matches(wanted, [rule.id for rule in RULES], n=1)
-        hint = f"did you mean {near[0]}?" if near else f"the rules are {', '.join(rule.id for rule in RULES)}"
+        known = [rule.id for rule in RULES]
+        hint = did_you_mean(wanted, known) or f"the rules are {', '.join(known)}"
         raise UsageError(f"there is no rule {rule_id!r}", hint=hint)
     return f"{rule.id}: {rule.doc.strip()}\n"
 
