@@ -2,20 +2,25 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Final
 
 from analyzer.core.compared import Compared, ComparedSide
-from analyzer.core.errors import UnreadableFileError, UsageError
+from analyzer.core.errors import GraphboundError, UnreadableFileError, UsageError
+from analyzer.core.report import WorkloadFacts
 from analyzer.core.shell import shell_path
 from analyzer.derive.matching import Side, match, side
+from analyzer.reporting.json import read_report
 from analyzer.trace_analysis import Analyzed, analyze_trace
+from analyzer.unlike import unlike_devices, unlike_facts, unlike_rows, unlike_work
 from collectors.readers.kineto import read_trace
 from collectors.readers.settings import DEFAULTS, ReadSettings
 from collectors.readers.sources import list_sources
 
 BEFORE: Final = "before.trace.json.gz"
 AFTER: Final = "after.trace.json.gz"
+REPORT: Final = "report.json"
 """The names of `run_folder.RunFolder`, which brings what reading a trace does without."""
 
 
@@ -31,8 +36,16 @@ def compare_paths(before: str, after: str | None = None, reading: ReadSettings =
             raise UsageError(
                 f"{before} is no run folder with a plan's trace", hint="give two traces: analyze compare A.json B.json"
             )
-        return compare_analyzed(_read(str(folder / BEFORE), reading), _read(str(folder / AFTER), reading))
-    return compare_analyzed(_read(_trace_of(before), reading), _read(_trace_of(after), reading))
+        # One model, measured in one run: whatever differs is what the plan did.
+        compared = compare_analyzed(_read(str(folder / BEFORE), reading), _read(str(folder / AFTER), reading))
+        return replace(compared, unlike=())
+    compared = compare_analyzed(_read(_trace_of(before), reading), _read(_trace_of(after), reading))
+    facts = _facts(before), _facts(after)
+    if facts[0] is None or facts[1] is None:
+        return compared
+    # What the reports say is better known than what traces look like: of a replayed graph they show no backward pass.
+    device = unlike_devices(compared.before.device, compared.after.device)
+    return replace(compared, unlike=(*unlike_facts(facts[0], facts[1]), *device))
 
 
 def compare_analyzed(before: Analyzed, after: Analyzed) -> Compared:
@@ -40,10 +53,21 @@ def compare_analyzed(before: Analyzed, after: Analyzed) -> Compared:
     has_steps = all(len(one.summary.steps_ns) for one in (before, after))
     left, right = _side(before, has_steps), _side(after, has_steps)
     notes = () if has_steps else ("not both have marked steps: whole windows are compared, however much each did",)
-    devices = {one.report.device.name for one in (before, after)}
-    if len(devices) > 1:
+    device = unlike_devices(before.report.device.name, after.report.device.name)
+    if device:
         notes = (*notes, "recorded on different devices: kernels are matched by operator, then by family")
-    return Compared(_told(before, left, has_steps), _told(after, right, has_steps), match(left, right), notes)
+    rows = match(left, right)
+    unlike = (*device, *unlike_work(before.attribution, after.attribution), *unlike_rows(rows))
+    return Compared(_told(before, left, has_steps), _told(after, right, has_steps), rows, notes, unlike=unlike)
+
+
+def _facts(path: str) -> WorkloadFacts | None:
+    """What a run folder's report says was run; None for a trace, and for a run without a report that can be read."""
+    report = Path(path) / REPORT
+    try:
+        return read_report(report).workload if report.is_file() else None
+    except (GraphboundError, OSError):
+        return None
 
 
 def _trace_of(path: str) -> str:

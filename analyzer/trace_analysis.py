@@ -93,20 +93,34 @@ def analyze_trace(
     device = device_of(trace)
     budget = trace_budget(attribution, steps, device)
     summary = summarize_rank(trace, RankName(source, place, hint), _cut(steps, attribution, budget))
-    known = recorded(trace, is_host=attribution.is_host, has_peaks=bool(device.peaks))
-    why = _WhyUnknown(budget, AMONG_RANKS if is_among_ranks else BETWEEN_DEVICES) if budget else None
+    scene = _Scene(trace, source, steps, attribution, device, budget, is_among_ranks)
+    return Analyzed(_report(scene), attribution, budget, summary)
+
+
+@dataclass(frozen=True, slots=True)
+class _Scene:
+    """What a report of a trace is made from."""
+
+    trace: Trace
+    source: str
+    steps: Steps
+    attribution: Attribution
+    device: Device
+    budget: TraceBudget | None
+    is_among_ranks: bool
+
+
+def _report(scene: _Scene) -> Report:
+    trace, steps, attribution, budget = scene.trace, scene.steps, scene.attribution, scene.budget
+    known = recorded(trace, is_host=attribution.is_host, has_peaks=bool(scene.device.peaks))
+    why = _WhyUnknown(budget, AMONG_RANKS if scene.is_among_ranks else BETWEEN_DEVICES) if budget else None
     whole = _whole(attribution, budget, known, why)
-    facts = Facts(
-        step_ns=int(np.median(steps.durations_ns)) if len(steps) else None,
-        device=device,
-        activity=activity(attribution, None, device),
-    )
-    findings, failures = run_rules(facts)
+    findings, failures = run_rules(_rule_facts(scene))
     attributed = _attributed(attribution, budget)
-    report = Report(
+    return Report(
         headline=_headline(whole, budget),
-        workload=_workload(trace, source, attribution, steps),
-        device=device,
+        workload=_workload(trace, scene.source, attribution, steps),
+        device=scene.device,
         versions=UNKNOWN_VERSIONS,
         capture=None,
         graphs=_regions(budget, steps, known, attribution, why),
@@ -124,14 +138,21 @@ def analyze_trace(
         profiler_slowdown=None,
         warmup_ns=(),
         stages=(),
-        notes=(*whole.evidence, *device.notes, *trace.notes),
+        notes=(*whole.evidence, *scene.device.notes, *trace.notes),
         partial=None,
-        next_command=f"analyze compare {shell_path(source)} OTHER.json.gz",
+        next_command=f"analyze compare {shell_path(scene.source)} OTHER.json.gz",
         is_recorded=True,
         honesty=_honesty(trace, attribution, budget, steps, known),
         critical_path=None if attribution.is_host else critical_path(attribution).path,
     )
-    return Analyzed(report, attribution, budget, summary)
+
+
+def _rule_facts(scene: _Scene) -> Facts:
+    return Facts(
+        step_ns=int(np.median(scene.steps.durations_ns)) if len(scene.steps) else None,
+        device=scene.device,
+        activity=activity(scene.attribution, None, scene.device),
+    )
 
 
 def _cut(steps: Steps, attribution: Attribution, budget: TraceBudget | None) -> Cut:

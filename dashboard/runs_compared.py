@@ -14,6 +14,7 @@ from analyzer.core.errors import GraphboundError
 from analyzer.core.shell import shell_path
 from analyzer.reporting.plain_text import plain
 from analyzer.run_listing import RunListing
+from analyzer.unlike import unlike_facts
 from collectors.readers.settings import DEFAULTS
 from dashboard.runs_read import GlanceReader, RunGlance, UnreadRun
 
@@ -88,17 +89,11 @@ def warnings(before: RunGlance | UnreadRun, after: RunGlance | UnreadRun) -> tup
     """Why times of the two say nothing of a change, or less than it seems; empty where nothing speaks against it."""
     if isinstance(before, UnreadRun) or isinstance(after, UnreadRun):
         return tuple(f"{one.name}: {one.reason}" for one in (before, after) if isinstance(one, UnreadRun))
-    found = [
-        f"another {what}: {plain(one, 120)} before, {plain(other, 120)} after"
-        for what, one, other in (
-            ("model", before.facts.name, after.facts.name),
-            ("mode", before.facts.mode, after.facts.mode),
-            ("set of inputs", ", ".join(before.facts.inputs), ", ".join(after.facts.inputs)),
-            ("number of parameters", str(before.facts.parameters), str(after.facts.parameters)),
-            ("torch", before.versions.torch, after.versions.torch),
+    found = [plain(text, 300) for text in unlike_facts(before.facts, after.facts)]
+    if before.versions.torch != after.versions.torch:
+        found.append(
+            f"another torch: {plain(before.versions.torch, 120)} before, {plain(after.versions.torch, 120)} after"
         )
-        if one != other
-    ]
     machine = before.machine.difference(after.machine)
     if machine is not None:
         found.insert(0, f"{plain(machine, 300)} (here: before, there: after)")

@@ -41,8 +41,9 @@ _CATEGORIES = {
     EventKind.DEVICE_RANGE: "gpu_user_annotation",
     EventKind.PYTHON: "python_function",
     EventKind.OTHER: "overhead",
+    EventKind.WAIT: "cuda_sync",
 }
-_DEVICE_KINDS = (EventKind.KERNEL, EventKind.COPY, EventKind.MEMSET)
+_DEVICE_KINDS = (EventKind.KERNEL, EventKind.COPY, EventKind.MEMSET, EventKind.WAIT)
 
 
 @dataclass(frozen=True)
@@ -275,6 +276,9 @@ def _event(row: Row) -> dict[str, Any]:
             "Input type": row.detail.dtypes,
             "Concrete Inputs": row.detail.values,
         }
+        if row.detail.wait is not None:
+            args["wait_on_stream"] = row.detail.wait.stream
+            args["wait_on_cuda_event_record_corr_id"] = row.detail.wait.record
     return {
         "ph": "X",
         "cat": _CATEGORIES[row.kind],

@@ -70,6 +70,10 @@ class Compared:
     rows: tuple[ComparedRow, ...]
     notes: tuple[str, ...] = ()
     schema: int = COMPARED_SCHEMA
+    unlike: tuple[str, ...] = ()
+    """In what the two are not one program before and after a change (another model, mode, device, number format or
+    batch), a clause each. Said before every figure; empty where nothing speaks against it.
+    """
 
     def __post_init__(self) -> None:
         if sum(row.difference_ns for row in self.rows) != self.after.whole_ns - self.before.whole_ns:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Final
 
 import numpy as np
@@ -34,6 +35,16 @@ def places_among(values: IntColumn, end: int) -> tuple[IntColumn, IntColumn]:
     found = np.flatnonzero(place)
     place[found] = np.arange(found.size)
     return found, place[values]
+
+
+def places_by_value(values: IntColumn) -> Iterator[tuple[int, IntColumn]]:
+    """Each value that occurs, in order, with the places where it does."""
+    if not values.size:
+        return
+    order = np.argsort(values, kind="stable").astype(np.int64, copy=False)
+    begins = np.flatnonzero(np.diff(values[order])) + 1
+    firsts = values[order[np.append(0, begins)]]
+    yield from zip(firsts.tolist(), np.split(order, begins), strict=True)
 
 
 def commonest(values: IntColumn) -> int:

@@ -48,6 +48,10 @@ class EventKind(IntEnum):
     SYNC = 9
     """The host waits: cudaDeviceSynchronize, cudaStreamSynchronize, cudaEventSynchronize."""
     PYTHON = 10
+    WAIT = 11
+    """What the device's own recorder says of a wait (`cuda_sync`): which stream, or the host, waits for what. No work,
+    and no time of a thread beside that of the call that waits.
+    """
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,6 +66,16 @@ class Collective:
     group_size: int | None = None
     ranks: tuple[int, ...] | None = None
     rank: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class EventWait:
+    """The event that a wait is for: `stream` is where it was recorded, `record` the correlation id of the call that
+    recorded it. None where the recorder lost track of that call.
+    """
+
+    stream: int | None = None
+    record: int | None = None
 
 
 DEVICE_KINDS = (EventKind.KERNEL, EventKind.COPY, EventKind.MEMSET)
@@ -90,6 +104,7 @@ class OpDetail:
     """The device graph that a kernel was replayed from, where its recorder says it."""
     graph_node: int | None = None
     collective: Collective | None = None
+    wait: EventWait | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -70,15 +70,10 @@ class TracedDevice:
 class TraceFacts:
     """`recorded_…` are the file's own words on what was asked of the profiler; None where it has none.
 
-    `base_time_ns` is `baseTimeNanoseconds` as written: what the times of a file count from, since 1970; None where
-    they are absolute. `text_bytes` is the size of the JSON text that was read. `unread_device_rows` are rows of a
-    device whose language is not known, so that its work is not in the columns.
+    `unread_device_rows` are rows of a device whose language is not known, so that its work is not in the columns.
     """
 
     vendor: Vendor = Vendor.UNKNOWN
-    is_array: bool = False
-    text_bytes: int = 0
-    base_time_ns: int | None = None
     damage: Damage | None = None
     mended: tuple[RowCount, ...] = ()
     left_out: tuple[RowCount, ...] = ()

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import re
+from bisect import bisect_left
+from collections import Counter
 from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
 
-from analyzer.core.distinct import distinct, numbered
+from analyzer.core.distinct import numbered, places_by_value
 from analyzer.core.trace import BoolColumn, EventKind, IntColumn, Trace
 from analyzer.derive.attribution import Work
 from analyzer.derive.nesting import NOBODY, by_thread
+from analyzer.derive.path_waits import SKEW_NS, Queue, Streams, ToldWaits, told_waits
 from analyzer.derive.window import launched_before
 
 RELEASE_NS: Final = 10_000
@@ -26,20 +29,10 @@ SHORTEST_LAUNCH_NS: Final = 4_000
 """No kernel begins sooner after its launch call does (the fastest of eight public traces took 4.8 µs, on an H100): one
 that follows its stream's last row as closely was launched before that ended."""
 
+_MOST_LOOKED_AT: Final = 256
+"""Rows that end within RELEASE_NS of one moment: a device with more of them has stamps that tell nothing apart."""
+
 _WAIT_EVENT: Final = re.compile(r"(?:cuda|hip|cu)StreamWaitEvent\w*")
-
-
-@dataclass(frozen=True, slots=True)
-class Queue:
-    """The rows of one stream, or of all, in order of launch. `last[i]` ends last of those up to `i`."""
-
-    launched_ns: IntColumn
-    last: IntColumn
-
-    def before(self, moment_ns: int) -> int | None:
-        """Of the rows launched before this moment the one that ends last; None where there is none."""
-        place = int(np.searchsorted(self.launched_ns, moment_ns, side="left")) - 1
-        return int(self.last[place]) if place >= 0 else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,6 +77,7 @@ class DeviceQueues:
     ends_ns: IntColumn
     whole: Queue
     streams: tuple[Queue, ...]
+    told: ToldWaits
     launch_thread: IntColumn
     by_call: IntColumn
     calls: IntColumn
@@ -92,13 +86,21 @@ class DeviceQueues:
     def releaser(self, row: int) -> int | None:
         """The row of another stream that this one waited for, by an event or as a branch of one graph; None without.
 
-        Recordings name no events. That a row had one is taken from a call of cudaStreamWaitEvent between the launches
-        of its stream, or from how long it waited; whose it was from who ended right before it began, after its launch.
+        Where the recording names no events, that a row had one is taken from a call of cudaStreamWaitEvent between the
+        launches of its stream, or from how long it waited; whose it was from who ended right before it began, after
+        its launch.
         """
+        told = int(self.told.released_by[row])
+        if told != NOBODY and self.launched_ns[row] < self.end_ns[told] <= self.start_ns[row] + SKEW_NS:
+            return told
+        return self._likely_releaser(row)
+
+    def _likely_releaser(self, row: int) -> int | None:
         start, launched, is_told = int(self.start_ns[row]), int(self.launched_ns[row]), bool(self.is_held[row])
         place = int(np.searchsorted(self.ends_ns, start, side="right")) - 1
         earliest = max(start - RELEASE_NS, launched)
-        while place >= 0 and self.ends_ns[place] > earliest:
+        last = place - _MOST_LOOKED_AT
+        while place >= 0 and place > last and self.ends_ns[place] > earliest:
             other = int(self.by_end[place])
             is_own = self.has_launch[other] and self.launch[other] == self.launch[row]
             if self.stream[other] != self.stream[row] and (is_told or is_own):
@@ -114,9 +116,12 @@ class DeviceQueues:
 
     def last_stream(self, thread: int, moment_ns: int) -> int | None:
         """The stream of the row that this thread launched last before this moment; None where it launched none."""
-        calls = next((calls for calls in self.launches if calls.thread == thread), None)
-        place = int(np.searchsorted(calls.at_ns, moment_ns, side="left")) - 1 if calls is not None else -1
-        return int(self.stream[calls.row[place]]) if calls is not None and place >= 0 else None
+        number = bisect_left(self.launches, thread, key=lambda calls: calls.thread)
+        if number == len(self.launches) or self.launches[number].thread != thread:
+            return None
+        calls = self.launches[number]
+        place = int(np.searchsorted(calls.at_ns, moment_ns, side="left")) - 1
+        return int(self.stream[calls.row[place]]) if place >= 0 else None
 
 
 def device_queues(trace: Trace, work: Work) -> DeviceQueues:
@@ -127,9 +132,7 @@ def device_queues(trace: Trace, work: Work) -> DeviceQueues:
     by_end = np.argsort(end, kind="stable")
     linked = np.flatnonzero(work.has_launch)
     by_call = linked[np.argsort(work.launch[linked], kind="stable")]
-    named = np.asarray([_WAIT_EVENT.fullmatch(name) is not None for name in trace.names] or [False], dtype=np.bool_)
-    calls = trace.rows(EventKind.RUNTIME)
-    calls = calls[named[trace.name_id[calls]]]
+    told = told_waits(trace, _named(trace, work, streams, end, launched), end)
     thread = np.where(work.has_launch, trace.thread[work.launch], NOBODY)
     is_branch = np.zeros(start.size, dtype=np.bool_)
     same = work.launch[by_call][1:] == work.launch[by_call][:-1]
@@ -144,12 +147,13 @@ def device_queues(trace: Trace, work: Work) -> DeviceQueues:
         has_launch=work.has_launch,
         launched_ns=launched,
         is_queued=launched_before(trace, work),
-        is_held=_held(trace, calls, _Times(start, end, launched, previous, thread)),
+        is_held=told.is_lost if told.is_told else _held(trace, _Times(start, end, launched, previous, thread)),
         is_branch=is_branch,
         by_end=by_end,
         ends_ns=end[by_end],
         whole=_queue(np.arange(start.size), end, launched),
         streams=streams,
+        told=told,
         launch_thread=thread,
         by_call=by_call,
         calls=work.launch[by_call],
@@ -157,28 +161,42 @@ def device_queues(trace: Trace, work: Work) -> DeviceQueues:
     )
 
 
-def _held(trace: Trace, calls: IntColumn, times: _Times) -> BoolColumn:
+def _named(trace: Trace, work: Work, streams: tuple[Queue, ...], end: IntColumn, launched: IntColumn) -> Streams:
+    """The queues by the device and stream of their rows."""
+    device, stream = trace.device[work.row], trace.stream[work.row]
+    firsts = [int(queue.row[0]) for queue in streams]
+    numbers = stream[firsts].tolist()
+    names = zip(device[firsts].tolist(), numbers, strict=True)
+    devices = {number: _queue(own, end, launched) for number, own in places_by_value(device)}
+    counts = Counter(numbers)
+    by_number = {n: queue if counts[n] == 1 else None for n, queue in zip(numbers, streams, strict=True)}
+    return Streams(dict(zip(names, streams, strict=True)), devices, by_number)
+
+
+def _held(trace: Trace, times: _Times) -> BoolColumn:
     """Which rows waited longer than is usual once they were launched and their stream was free, or had a call of
     cudaStreamWaitEvent between the launch of their stream's last row and their own, on the thread that launched them.
     """
+    named = np.asarray([_WAIT_EVENT.fullmatch(name) is not None for name in trace.names] or [False], dtype=np.bool_)
+    calls = trace.rows(EventKind.RUNTIME)
+    calls = calls[named[trace.name_id[calls]]]
     launched, previous = times.launched_ns, times.previous
     since = np.where(previous == NOBODY, -1, launched[previous])
     free = np.where(previous == NOBODY, launched, np.maximum(launched, times.end_ns[previous]))
     found: BoolColumn = times.start_ns - free > USUAL_NS
+    launched_by = dict(places_by_value(times.thread))
     for thread, own in by_thread(trace, calls):
-        mine = np.flatnonzero(times.thread == thread)
+        mine = launched_by.get(thread, np.zeros(0, dtype=np.int64))
         at = trace.start_ns[own]
         found[mine] |= np.searchsorted(at, launched[mine]) > np.searchsorted(at, since[mine])
     return found
 
 
 def _launches(trace: Trace, work: Work, by_call: IntColumn) -> tuple[ThreadCalls, ...]:
-    threads = trace.thread[work.launch[by_call]]
-    found = []
-    for thread in distinct(threads).tolist():
-        own = by_call[threads == thread]
-        found.append(ThreadCalls(thread, trace.start_ns[work.launch[own]], own))
-    return tuple(found)
+    return tuple(
+        ThreadCalls(thread, trace.start_ns[work.launch[by_call[own]]], by_call[own])
+        for thread, own in places_by_value(trace.thread[work.launch[by_call]])
+    )
 
 
 def _streams(stream: IntColumn, end: IntColumn, launched: IntColumn) -> tuple[IntColumn, IntColumn, tuple[Queue, ...]]:
@@ -196,7 +214,7 @@ def _streams(stream: IntColumn, end: IntColumn, launched: IntColumn) -> tuple[In
 
 def _queue(own: IntColumn, end: IntColumn, launched: IntColumn) -> Queue:
     own = own[np.argsort(launched[own], kind="stable")]
-    return Queue(launched[own], _last_to_end(own, end))
+    return Queue(launched[own], own, _last_to_end(own, end))
 
 
 def _last_to_end(own: IntColumn, end: IntColumn) -> IntColumn:

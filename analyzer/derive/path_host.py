@@ -9,20 +9,18 @@ from typing import Final
 
 import numpy as np
 
-from analyzer.core.distinct import distinct
+from analyzer.core.distinct import distinct, places_by_value
 from analyzer.core.intervals import Intervals, union
 from analyzer.core.trace import EventKind, IntColumn, Trace
 from analyzer.derive.activity_calls import FREEING
 from analyzer.derive.activity_waits import holding_copies
-from analyzer.derive.nesting import by_thread
+from analyzer.derive.nesting import NOBODY, by_thread
 from analyzer.derive.path_device import DeviceQueues
+from analyzer.derive.path_waits import SKEW_NS
 
 HOST_ROWS: Final = (
     EventKind.CPU_OP, EventKind.LAUNCH, EventKind.RUNTIME, EventKind.SYNC, EventKind.RANGE, EventKind.PYTHON,
 )  # fmt: skip
-
-SKEW_NS: Final = 2_000
-"""By which a row may seem to end after the wait for it: both clocks are brought together only so well."""
 
 RETURN_NS: Final = 20_000
 """Within which a wait returns for a row that is not known to be its own. A choice, several times what a wait takes to
@@ -30,6 +28,9 @@ return (3 to 12 µs in the public traces)."""
 
 UNWINDING: Final = 0.1
 """Of a burst, at its end: a thread that wakes another one is still closing its own rows when that goes on. A choice."""
+
+_MOST_LOOKED_AT: Final = 256
+"""Rows that end within RETURN_NS of one moment: a device with more of them has stamps that tell nothing apart."""
 
 _STREAM_SYNC: Final = re.compile(r"(?:cuda|hip|cu)StreamSynchronize\w*")
 _EVENT_SYNC: Final = re.compile(r"(?:cuda|hip|cu)EventSynchronize\w*|.*Event.*(?:Wait|Synchronize).*")
@@ -63,9 +64,10 @@ def host_turns(trace: Trace, main: int, device: DeviceQueues) -> tuple[HostTurns
     handovers = _handovers(trace, main, threads)
     waits = _waits(trace)
     ends = trace.ends(waits)
+    waits_of = dict(places_by_value(trace.thread[waits]))
     found = []
     for thread in threads:
-        own = np.flatnonzero(trace.thread[waits] == thread)
+        own = waits_of.get(thread, np.zeros(0, dtype=np.int64))
         own = own[np.argsort(ends[own], kind="stable")]
         changes = sorted(handovers.get(thread, []))
         found.append(
@@ -83,9 +85,13 @@ def host_turns(trace: Trace, main: int, device: DeviceQueues) -> tuple[HostTurns
 def waited_for(trace: Trace, device: DeviceQueues, wait: int) -> int | None:
     """The row of `device` that a waiting call waited for; None where the device had nothing to wait for.
 
-    A stream's wait is taken for one of the stream that its thread launched to last: recordings do not name it.
+    Where the device's own recorder does not tell, a stream's wait is taken for one of the stream that its thread
+    launched to last.
     """
     begin, end = int(trace.start_ns[wait]), int(trace.start_ns[wait] + trace.duration_ns[wait])
+    told = device.told.of_call(wait)
+    if told is not None and (told == NOBODY or device.end_ns[told] <= end + SKEW_NS):
+        return told if told != NOBODY and device.end_ns[told] > begin else None
     name = trace.name(wait)
     if trace.kind[wait] == EventKind.LAUNCH:
         return device.last_of_call(wait)
@@ -105,7 +111,8 @@ def _ended_last(device: DeviceQueues, begin: int, end: int) -> int | None:
     """Of the rows launched before the wait the last that ended in it, where it returned right behind that."""
     place = int(np.searchsorted(device.ends_ns, end + SKEW_NS, side="right")) - 1
     earliest = max(begin, end - RETURN_NS)
-    while place >= 0 and device.ends_ns[place] > earliest:
+    last = place - _MOST_LOOKED_AT
+    while place >= 0 and place > last and device.ends_ns[place] > earliest:
         if device.launched_ns[device.by_end[place]] < begin:
             return int(device.by_end[place])
         place -= 1

@@ -48,16 +48,26 @@ class Ground:
 def walk(ground: Ground) -> tuple[PathSegment, ...]:
     """The segments of the path, latest first, from the window's end to its begin without a hole or an overlap."""
     path = _Path(ground.start_ns, ground.end_ns)
+    turns = {own.thread: own for own in ground.turns}
+    # Where it was since it last got on: waits that go round in a circle, as clocks that disagree can make them, or
+    # files that lie, never do.
+    since_ns, seen = path.now_ns, set[_Device | _Host]()
     columns = _columns(ground)
     at: _Device | _Host | None = _Device(ground.last) if ground.last is not None else _Host(ground.main)
     # 10 µs a step, of which there are no more than a few for each row on the path.
     for _ in range(_TURNS * (len(ground.trace) + 1)):
         if path.now_ns <= ground.start_ns or at is None:
             break
+        if path.now_ns < since_ns:
+            since_ns = path.now_ns
+            seen.clear()
+        if at in seen:
+            break
+        seen.add(at)
         at = (
             _from_device(ground, columns, path, at.row)
             if isinstance(at, _Device)
-            else _from_host(ground, path, at.thread)
+            else _from_host(ground, path, at.thread, turns.get(at.thread))
         )
     path.lead(_UNKNOWN, ground.start_ns)
     return tuple(path.segments)
@@ -91,7 +101,7 @@ def _columns(ground: Ground) -> _Columns:
         launched_ns=device.launched_ns.tolist(),
         previous=device.previous.tolist(),
         has_launch=device.has_launch.tolist(),
-        may_be_released=(device.is_held | device.is_branch).tolist(),
+        may_be_released=(device.is_held | device.is_branch | (device.told.released_by != NOBODY)).tolist(),
         kind=_kinds(ground.trace, device.row),
     )
 
@@ -140,9 +150,8 @@ def _from_device(ground: Ground, columns: _Columns, path: _Path, row: int) -> _D
     return _Host(int(device.launch_thread[row]))
 
 
-def _from_host(ground: Ground, path: _Path, thread: int) -> _Device | _Host | None:
+def _from_host(ground: Ground, path: _Path, thread: int, turns: HostTurns | None) -> _Device | _Host | None:
     """To the last wait that was one, or to the thread that handed over, whichever is later; else to the begin."""
-    turns = next((own for own in ground.turns if own.thread == thread), None)
     if turns is None:
         path.lead(_HOST, path.start_ns, thread=thread)
         return None

@@ -12,6 +12,9 @@ from analyzer.reporting.plain_text import plain
 MOST_ROWS: Final = 30
 """Rows that a screen holds, of the largest differences; the rest are one row, so that the column adds up."""
 
+NOT_ONE_THING: Final = "these two differ in more than a change to one program"
+"""Said above what speaks against it."""
+
 _NAME: Final = 44
 
 SAME_COUNT: Final = 0.05
@@ -21,7 +24,9 @@ SAME_COUNT: Final = 0.05
 def compared_text(compared: Compared) -> str:
     """Lines of at most 100 columns, the last one the sum of those above it."""
     before, after = compared.before, compared.after
+    unlike = [f"! {NOT_ONE_THING}:", *(f"!   {plain(text, 300)}" for text in compared.unlike), ""]
     lines = [
+        *(unlike if compared.unlike else []),
         f"before  {_side(before)}",
         f"after   {_side(after)}",
         "",

@@ -30,7 +30,10 @@ How it is measured
     leads to the work it waited for; otherwise its time leads back along its
     thread, and from the thread of the backward pass to the one that began it.
     The rows named have the most time on the path, operators without what they
-    call.
+    call. Which event a stream waited for, and which stream or event a host,
+    is read from the rows of `cuda_sync` where the recording has them: ask for
+    them with torch.profiler.profile(experimental_config=
+    torch._C._profiler._ExperimentalConfig(enable_cuda_sync_events=True)).
 
 What to do
     Host: see the starved part of the budget, and CUDA graphs. Kernels: see
@@ -39,13 +42,13 @@ What to do
     CPU too, and begin some steps earlier.
 
 When it is wrong
-    The profiler slows the host, so that the host's part is too large. No
-    recording names the event that a stream waited for: it is told from who
-    ended up to 10 µs before, which may be another one by chance. Nor does it
-    name the stream of a wait: it is taken for the one launched to last. What
-    waits over 2 ms for nothing that was recorded is called unknown. A lock, a
-    data loader's process or another rank is not seen: waiting for it is the
-    host's time, or the collective's.
+    The profiler slows the host, so that the host's part is too large. A
+    recording without rows of `cuda_sync` does not name the event that a
+    stream waited for: it is told from who ended up to 10 µs before, which may
+    be another one by chance. Nor does it name the stream of a wait: it is
+    taken for the one launched to last. What waits over 2 ms for nothing that
+    was recorded is called unknown. A lock, a data loader's process or another
+    rank is not seen: waiting for it is the host's time, or the collective's.
 """
 
 PATH_WORDS: Final[tuple[Word, ...]] = (Word("critical path", CRITICAL_PATH),)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Final, TypeVar
 
@@ -11,12 +11,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from analyzer.core.trace import DEVICE_KINDS, BoolColumn, IntColumn
-from collectors.readers.columns import ABSENT, COLUMNS, NO_ID, Part, ThreadKey
+from collectors.readers.columns import COLUMNS, Part
 from collectors.readers.details import DetailText
 from collectors.readers.events import Scalar
 from collectors.readers.exact import INT64_MAX, integer
+from collectors.readers.scalars import ABSENT
+from collectors.readers.tables import NO_ID, Tables, ThreadKey
 
-_Key = TypeVar("_Key", str, DetailText, ThreadKey)
+_Text = TypeVar("_Text", str, DetailText)
 
 _TIE_BREAKERS: Final = (
     "external", "detail", "name", "correlation", "stream", "device", "thread", "kind", "duration", "start",
@@ -30,11 +32,9 @@ FAR_NS: Final = 3600 * 10**9
 
 @dataclass(slots=True)
 class Gathered:
-    """The parts so far, with their tables merged. Private to the reader."""
+    """The parts so far, with their tables merged into one. Private to the reader."""
 
-    names: dict[str, int] = field(default_factory=dict)
-    threads: dict[ThreadKey, int] = field(default_factory=dict)
-    details: dict[DetailText, int] = field(default_factory=dict)
+    tables: Tables = field(default_factory=Tables)
     columns: dict[str, list[NDArray[np.signedinteger]]] = field(default_factory=lambda: {c: [] for c in COLUMNS})
     left_out: Counter[str] = field(default_factory=Counter)
     mended: Counter[str] = field(default_factory=Counter)
@@ -42,15 +42,26 @@ class Gathered:
     unread_device_rows: int = 0
     rows: int = 0
 
-    def add(self, part: Part) -> None:
-        tables: dict[str, NDArray[np.signedinteger]] = {
-            "name": _merged(self.names, part.names),
-            "thread": _merged(self.threads, part.threads),
-            "detail": _merged(self.details, part.details),
+    def add(self, parts: Iterable[Part]) -> None:
+        """Takes in parts of one table: this one's own, or another's whose words are then looked up here."""
+        numbers: dict[str, NDArray[np.int32]] = {}
+        for part in parts:
+            if part.tables is not self.tables and not numbers:
+                numbers = self._numbers(part.tables)
+            self._add(part, numbers)
+
+    def _numbers(self, other: Tables) -> dict[str, NDArray[np.int32]]:
+        """For each number in another's tables, the number here."""
+        return {
+            "name": self.tables.names.of(tuple(other.names)),
+            "thread": self.tables.threads.of(tuple(other.threads)),
+            "detail": self.tables.details.of(other.details.told()),
         }
+
+    def _add(self, part: Part, numbers: dict[str, NDArray[np.int32]]) -> None:
         for column, values in part.columns.items():
-            table = tables.get(column)
-            self.columns[column].append(values if table is None else _through(table, values))
+            own = numbers.get(column)
+            self.columns[column].append(values if own is None else _through(own, values))
         self.left_out.update(part.left_out)
         self.mended.update(part.mended)
         self.unread_device_rows += part.unread_device_rows
@@ -70,12 +81,13 @@ class Table:
 
 def assemble(gathered: Gathered) -> Table:
     """The table of all parts; it empties `gathered` as it goes, so that only one column is there twice."""
-    names, name_rank = _ranked(gathered.names)
-    details, detail_rank = _ranked(gathered.details)
+    tables = gathered.tables
+    names, name_rank = _ranked(tuple(tables.names))
+    details, detail_rank = _ranked(tables.details.told())
     ranks: dict[str, NDArray[np.signedinteger]] = {
         "name": name_rank,
         "detail": detail_rank,
-        "thread": _thread_numbers(gathered.threads),
+        "thread": _thread_numbers(tuple(tables.threads)),
     }
     compact = {name: _concatenated(gathered, name) for name in COLUMNS}
     for name, rank in ranks.items():
@@ -116,10 +128,6 @@ def _clip(start: NDArray[np.signedinteger], duration: NDArray[np.signedinteger],
     gathered.mended["starts centuries away from the others were moved to the middle and last nothing"] += int(off.sum())
 
 
-def _merged(table: dict[_Key, int], keys: Sequence[_Key]) -> NDArray[np.int32]:
-    return np.asarray([table.setdefault(key, len(table)) for key in keys], dtype=np.int32)
-
-
 def _through(ids: NDArray[np.signedinteger], values: NDArray[np.signedinteger]) -> NDArray[np.signedinteger]:
     """`ids[values]`, with NO_ID kept."""
     if not ids.size:
@@ -146,16 +154,15 @@ def _order(compact: dict[str, NDArray[np.signedinteger]]) -> IntColumn:
     return order.astype(np.int64, copy=False)
 
 
-def _ranked(table: dict[_Key, int]) -> tuple[tuple[_Key, ...], NDArray[np.int32]]:
-    """The texts in their own order, and for each id its place there."""
-    texts = tuple(table)
+def _ranked(texts: tuple[_Text, ...]) -> tuple[tuple[_Text, ...], NDArray[np.int32]]:
+    """The texts in their own order, and for each of them its place there."""
     order = sorted(range(len(texts)), key=texts.__getitem__)
     rank = np.empty(len(texts), dtype=np.int32)
     rank[order] = np.arange(len(texts), dtype=np.int32)
     return tuple(texts[i] for i in order), rank
 
 
-def _thread_numbers(threads: dict[ThreadKey, int]) -> NDArray[np.int64]:
+def _thread_numbers(threads: tuple[ThreadKey, ...]) -> NDArray[np.int64]:
     """For each id the file's own thread number where it names one thread alone; numbers above them for the rest."""
     keys = sorted(threads, key=lambda key: (str(key[0]), str(key[1])))
     numbers: dict[ThreadKey, int] = {}

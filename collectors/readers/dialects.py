@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-from functools import lru_cache
+from dataclasses import dataclass
 from typing import Final
 
 from analyzer.core.trace import EventKind
@@ -49,6 +49,7 @@ TABLE: Final[tuple[tuple[str, str, EventKind], ...]] = (
     (r"user_annotation", r".*", EventKind.RANGE),
     (r"gpu_user_annotation", r".*", EventKind.DEVICE_RANGE),
     (r"python_function|python", r".*", EventKind.PYTHON),
+    (r"cuda_sync", r".*", EventKind.WAIT),
 )
 
 _COMPILED: Final = tuple(
@@ -60,13 +61,36 @@ _UNREAD_DEVICES: Final = re.compile(r"mtia_ccp_events|mtia_insight|hpu_op|collec
 them is better than a guess at an idle time."""
 
 
-@lru_cache(maxsize=1 << 14)
+WHOLE_RECORDING: Final = "Trace"
+"""The category of the profiler's own bar over the whole recording."""
+
+
+@dataclass(frozen=True, slots=True)
+class Vocabulary:
+    """What rows of a category can be: by these lines of the table, the first that knows the name. Categories that
+    differ in spelling alone share one.
+    """
+
+    lines: tuple[int, ...]
+    is_unread_device: bool
+    is_whole_recording: bool
+
+    def kind_of(self, name: str) -> EventKind:
+        """The kind of a row of this name; OTHER where no line knows it."""
+        return next((_COMPILED[i][2] for i in self.lines if _COMPILED[i][1].fullmatch(name)), EventKind.OTHER)
+
+
+def vocabulary_of(category: str) -> Vocabulary:
+    return Vocabulary(
+        lines=tuple(i for i, (pattern, _, _) in enumerate(_COMPILED) if pattern.fullmatch(category)),
+        is_unread_device=is_unread_device(category),
+        is_whole_recording=category == WHOLE_RECORDING,
+    )
+
+
 def kind_of(category: str, name: str) -> EventKind:
     """The kind of a row; OTHER where no line of the table knows the category."""
-    for category_pattern, name_pattern, kind in _COMPILED:
-        if category_pattern.fullmatch(category) and name_pattern.fullmatch(name):
-            return kind
-    return EventKind.OTHER
+    return vocabulary_of(category).kind_of(name)
 
 
 def is_unread_device(category: str) -> bool:

@@ -52,6 +52,9 @@ class Args(msgspec.Struct, gc=False):
     group_size: Raw = field(default=ABSENT, name="Group size")
     group_ranks: Raw = field(default=ABSENT, name="Process Group Ranks")
     own_rank: Raw = field(default=ABSENT, name="Rank")
+    # Of waits alone.
+    awaited_stream: Raw = field(default=ABSENT, name="wait_on_stream")
+    awaited_record: Raw = field(default=ABSENT, name="wait_on_cuda_event_record_corr_id")
 
 
 DETAIL_FIELDS: Final = tuple(f for f in Args.__struct_fields__ if isinstance(getattr(Args(), f), Raw))
@@ -73,9 +76,8 @@ class Bar(msgspec.Struct, gc=False, tag_field="ph", tag="X"):
 
 
 class Event(msgspec.Struct, gc=False):
-    """The same of any phase."""
+    """The same of any phase, in the same order with the phase behind it."""
 
-    ph: str = ""
     cat: str = ""
     name: str = ""
     pid: Scalar = None
@@ -83,6 +85,7 @@ class Event(msgspec.Struct, gc=False):
     ts: Raw = ABSENT
     dur: Scalar = None
     args: Args | None = None
+    ph: str = ""
 
 
 class _AnyEvent(msgspec.Struct, gc=False):

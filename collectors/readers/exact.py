@@ -5,6 +5,7 @@ from __future__ import annotations
 import decimal
 import re
 from collections.abc import Sequence
+from functools import lru_cache
 from typing import Final
 
 import numpy as np
@@ -19,6 +20,10 @@ _NEAREST_NS: Final = decimal.Context(prec=60, rounding=decimal.ROUND_HALF_EVEN)
 _TRAILING_NUMBER: Final = re.compile(rb"(-?[0-9]{1,4300})\s*$")
 _WIDEST_PLAIN: Final = 24
 """Characters: 19 digits, a point, a sign, and room. Longer texts are read one by one."""
+_ZERO: Final = np.uint8(ord("0"))
+_POINT: Final = (ord(".") - ord("0")) % 256
+_LINE_END: Final = (ord("\n") - ord("0")) % 256
+"""Characters less that of zero, in eight bits."""
 EXACT_US: Final = float(2**43)
 """Below it (100 days) the doubles are so close that the nearest one tells every nanosecond apart."""
 
@@ -73,25 +78,33 @@ def nanosecond_texts(texts: Sequence[Raw]) -> tuple[NDArray[np.int64], NDArray[n
 def _alike(lines: bytes, count: int) -> NDArray[np.int64] | None:
     """Of texts that are digits alone, all as long, with a point at the same place or none; None of any others."""
     width = (len(lines) + 1) // count
-    first = lines[: width - 1]
-    whole, point, fraction = first.partition(b".")
+    whole, point, fraction = lines[: width - 1].partition(b".")
     if width * count != len(lines) + 1 or not whole or len(fraction) > NS_PER_US_DIGITS:
         return None
-    if len(whole) + NS_PER_US_DIGITS >= _INT64_DIGITS + 1:
+    if len(whole) + NS_PER_US_DIGITS > _INT64_DIGITS:
         return None
-    characters = np.frombuffer(lines + b"\n", dtype=np.uint8).reshape(count, width)
-    marks = [width - 1, *([len(whole)] if point else [])]
-    if (characters[:, marks] != np.frombuffer(b"\n" + point, dtype=np.uint8)).any():
+    digits = np.frombuffer(lines + b"\n", dtype=np.uint8).reshape(count, width) - _ZERO
+    points = digits[:, len(whole)] == _POINT if point else None
+    # Whatever is no digit is above nine: in each row the end of its line, and the point.
+    others = count * (2 if point else 1)
+    if (digits[:, -1] != _LINE_END).any() or (points is not None and not points.all()):
         return None
-    places = [i for i in range(width) if i not in marks]
-    digits = characters[:, places] - np.uint8(ord("0"))
-    if not places or (digits > 9).any():
+    if np.count_nonzero(digits > 9) != others:
         return None
     if len(whole) + NS_PER_US_DIGITS == _INT64_DIGITS and digits[:, 0].max() == 9:
         return None  # it may not fit the sign
-    powers = 10 ** np.arange(len(whole) + NS_PER_US_DIGITS - 1, -1, -1, dtype=np.int64)[: len(places)]
-    found: NDArray[np.int64] = digits.astype(np.int64) @ powers
+    found: NDArray[np.int64] = digits.astype(np.int64) @ _powers(len(whole), width)
     return found
+
+
+@lru_cache(maxsize=32)
+def _powers(whole: int, width: int) -> NDArray[np.int64]:
+    """What each character of such a text counts, in nanoseconds: 0 for the point and the end of the line."""
+    powers = np.zeros(width, dtype=np.int64)
+    powers[:whole] = 10 ** np.arange(whole + NS_PER_US_DIGITS - 1, NS_PER_US_DIGITS - 1, -1, dtype=np.int64)
+    fraction = 10 ** np.arange(NS_PER_US_DIGITS - 1, -1, -1, dtype=np.int64)
+    powers[whole + 1 : -1] = fraction[: max(width - whole - 2, 0)]
+    return powers
 
 
 def _plain_decimals(texts: NDArray[np.bytes_]) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:

@@ -61,15 +61,10 @@ class _Distributed(msgspec.Struct):
     pg_config: object = None
 
 
-def facts(
-    header: Header, gathered: Gathered, table: Table, *, is_array: bool, text_bytes: int, damage: Damage | None
-) -> TraceFacts:
+def facts(header: Header, gathered: Gathered, table: Table, damage: Damage | None) -> TraceFacts:
     devices = _devices(header.get(b"deviceProperties", b""))
     return TraceFacts(
         vendor=_vendor(header, table, devices, gathered.unread_device_rows),
-        is_array=is_array,
-        text_bytes=text_bytes,
-        base_time_ns=base_time_ns(header),
         damage=damage,
         mended=_counts(gathered.mended, gathered.first_byte),
         left_out=_counts(gathered.left_out, gathered.first_byte),
@@ -84,6 +79,7 @@ def facts(
 
 
 def base_time_ns(header: Header) -> int | None:
+    """What the times of the file count from, since 1970; None where they are absolute."""
     return integer(header.get(b"baseTimeNanoseconds", b""))
 
 

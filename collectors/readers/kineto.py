@@ -51,7 +51,6 @@ class _Reading:
 
     gathered: Gathered = field(default_factory=Gathered)
     header: Header = field(default_factory=dict)
-    is_array: bool = False
     has_events: bool = False
     damage: Damage | None = None
 
@@ -61,7 +60,7 @@ def _read(text: Text, name: str, settings: ReadSettings, pool: DecodingPool | No
     reading = _Reading()
     first = window.peek()
     if first == b"[":
-        reading.is_array = reading.has_events = True
+        reading.has_events = True
         window.skip(1)
         _section(window, reading, settings, pool)
     elif first == b"{":
@@ -73,7 +72,7 @@ def _read(text: Text, name: str, settings: ReadSettings, pool: DecodingPool | No
         reading.damage = Damage(window.end, f"cut: it stops at byte {window.end}")
     _end(window, text, reading)
     _refuse_nothing(reading, name)
-    return _trace(reading, window.end, text.encoding)
+    return _trace(reading, text.encoding)
 
 
 def _members(window: Window, reading: _Reading, settings: ReadSettings, pool: DecodingPool | None, name: str) -> None:
@@ -168,16 +167,9 @@ def _refuse_nothing(reading: _Reading, name: str) -> None:
         raise UnreadableFileError(f"{name}: JSON, but not a trace: it has no traceEvents", hint=_RECORD_HINT)
 
 
-def _trace(reading: _Reading, text_bytes: int, encoding: str) -> Trace:
+def _trace(reading: _Reading, encoding: str) -> Trace:
     table = assemble(reading.gathered)
-    found = facts(
-        reading.header,
-        reading.gathered,
-        table,
-        is_array=reading.is_array,
-        text_bytes=text_bytes,
-        damage=reading.damage,
-    )
+    found = facts(reading.header, reading.gathered, table, reading.damage)
     column, mask = table.column, table.mask
     return Trace(
         names=table.names,

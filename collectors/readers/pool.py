@@ -8,7 +8,7 @@ from concurrent.futures import Future, ProcessPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
 
-from collectors.readers.chunks import whole_part
+from collectors.readers.chunks import whole_parts
 from collectors.readers.columns import Part
 
 
@@ -17,8 +17,8 @@ class DecodingPool:
     width: int
     executor: ProcessPoolExecutor
 
-    def submit(self, text: bytes) -> Future[Part | None]:
-        return self.executor.submit(whole_part, text)
+    def submit(self, text: bytes) -> Future[list[Part] | None]:
+        return self.executor.submit(whole_parts, text)
 
 
 @contextmanager

@@ -12,7 +12,7 @@ from typing import Final
 from analyzer.core.trace_facts import Damage
 from collectors.readers.assembly import Gathered
 from collectors.readers.borders import LOOSE, guessed_border, structure
-from collectors.readers.chunks import Piecewise, whole_part
+from collectors.readers.chunks import Piecewise, whole_parts
 from collectors.readers.columns import Part
 from collectors.readers.mending import Mender
 from collectors.readers.pool import DecodingPool
@@ -52,7 +52,7 @@ class Section:
         to where it begins.
         """
         window = self._window
-        waiting: deque[tuple[bytes, Future[Part | None]]] = deque()
+        waiting: deque[tuple[bytes, Future[list[Part] | None]]] = deque()
         while True:
             while len(waiting) <= pool.width and (taken := self._guessed_chunk()) is not None:
                 try:
@@ -62,14 +62,14 @@ class Section:
                     return
             if not waiting:
                 return
-            part = _result(waiting[0][1])
-            if part is None:
+            parts = _result(waiting[0][1])
+            if parts is None:
                 for _, other in waiting:
                     other.cancel()
                 window.give_back(b"".join(text + b"," for text, _ in waiting))
                 return
             waiting.popleft()
-            self._gathered.add(part)
+            self._gathered.add(parts)
 
     def _guessed_chunk(self) -> bytes | None:
         self._window.fill(self._settings.chunk_bytes)
@@ -105,10 +105,10 @@ class Section:
         return self._pieces(text)
 
     def _decoded(self, text: bytes, end: int) -> bool:
-        part = whole_part(memoryview(text)[:end])
-        if part is None:
+        parts = whole_parts(text, end, self._gathered.tables)
+        if parts is None:
             return False
-        self._gathered.add(part)
+        self._gathered.add(parts)
         self._window.skip(end + 1)
         return True
 
@@ -182,12 +182,12 @@ class Section:
             found.lose_one(byte)
 
     def _take(self, found: Piecewise) -> None:
-        self._gathered.add(found.part())
+        self._gathered.add((found.part(self._gathered.tables),))
         for what, byte in found.first_byte.items():
             self._gathered.first_byte.setdefault(what, byte)
 
 
-def _result(future: Future[Part | None]) -> Part | None:
+def _result(future: Future[list[Part] | None]) -> list[Part] | None:
     try:
         return future.result()
     except BrokenProcessPool:

@@ -39,12 +39,14 @@ def pair_view(pair: RunPair | str) -> list[Component]:
     """A pure function of a comparison; a sentence where there is none."""
     if isinstance(pair, str):
         return [empty_state(pair)]
-    warned = [html.P(prose(plain(text, 500)), className="gb-loud") for text in pair.warnings]
+    unlike = pair.compared.unlike if pair.compared is not None else ()
+    said = dict.fromkeys(plain(text, 500) for text in (*pair.warnings, *unlike))
+    warned = [html.P(prose(text), className="gb-loud") for text in said]
     clean = _clean(pair)
     if pair.compared is None:
         why = f"The traces of these two cannot be compared: {plain(pair.refused or 'unknown', 600)}"
-        return [*clean, *warned, empty_state(why)]
-    return [*clean, *_traces(pair.compared, warned), *_rows(pair.compared)]
+        return [*warned, *clean, empty_state(why)]
+    return [*warned, *clean, *_traces(pair.compared), *_rows(pair.compared)]
 
 
 def _clean(pair: RunPair) -> list[Component]:
@@ -87,11 +89,10 @@ def _quartiles(one: Timed) -> str:
     return quantities.UNKNOWN if one.low_ns is None else quantities.durations((one.low_ns, one.high_ns), separator="–")
 
 
-def _traces(compared: Compared, warned: list[Component]) -> list[Component]:
+def _traces(compared: Compared) -> list[Component]:
     said = [f"{word}: {_side_text(side)}" for word, side in _sides(compared)]
     said += [f"{word}: {plain(text, 400)}" for word, side in _sides(compared) for text in side.honesty]
     return [
-        *warned,
         *(html.P(prose(plain(text, 400)), className="gb-loud") for text in compared.notes),
         html.P(["Recorded: ", html.Strong(totals_text(compared))]),
         html.Ul([html.Li(text) for text in said], className="gb-quiet"),

@@ -28,6 +28,7 @@ _BY_KIND: Final[dict[EventKind, Fixed]] = {
     EventKind.DEVICE_RANGE: Fixed.RANGE,
     EventKind.SYNC: Fixed.WAIT,
     EventKind.PYTHON: Fixed.PYTHON,
+    EventKind.WAIT: Fixed.WAIT,
 }
 
 

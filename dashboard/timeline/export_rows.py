@@ -47,6 +47,7 @@ _CATEGORIES: Final[dict[EventKind, str]] = {
     EventKind.RANGE: "user_annotation",
     EventKind.DEVICE_RANGE: "gpu_user_annotation",
     EventKind.PYTHON: "python_function",
+    EventKind.WAIT: "cuda_sync",
 }
 _RUNTIMES: Final[dict[Vendor, str]] = {Vendor.XPU: "xpu_runtime", Vendor.MTIA: "mtia_runtime"}
 

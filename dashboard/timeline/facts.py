@@ -34,6 +34,7 @@ _KIND_WORDS: Final[dict[EventKind, str]] = {
     EventKind.DEVICE_RANGE: "range on the device",
     EventKind.SYNC: "wait for the device",
     EventKind.PYTHON: "Python function",
+    EventKind.WAIT: "wait that the device tells of",
 }
 
 

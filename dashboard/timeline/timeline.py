@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from analyzer.core.distinct import distinct
 from analyzer.core.graphs import GraphKey
 from analyzer.core.trace import DEVICE_KINDS, EventKind, IntColumn, Trace
+from analyzer.derive.honesty import PROFILER_ROWS
 from analyzer.derive.regions_from_trace import HostRegions, RegionKind, TraceRegion, host_regions
 from dashboard.timeline.codes import RowCodes, region_codes, row_codes
 from dashboard.timeline.gaps import Gaps, gaps_of
@@ -101,7 +102,7 @@ def timeline_of(recording: Recording, names: GraphNames) -> Timeline:
     if opened.row.size:
         graphs = region_codes(opened.regions, names)[opened.region]
         found.append(_rows(trace, LaneKind.GRAPHS, "graphs", opened.row, RowCodes(graphs, graphs)))
-    found += _host(trace, codes)
+    found += _host(recording, codes)
     if gaps.start_ns.size:
         found.append(_derived(LaneKind.GAPS, _gap_label(recording), gaps.start_ns, gaps.end_ns, gaps.cause))
     if stretches.start_ns.size:
@@ -193,15 +194,29 @@ def _derived(kind: LaneKind, label: str, start: IntColumn, end: IntColumn, codes
     return _Events(kind, label, start, end, np.arange(start.size, dtype=np.int64), RowCodes(shades, shades))
 
 
-def _host(trace: Trace, codes: RowCodes) -> Iterator[_Events]:
+def _host(recording: Recording, codes: RowCodes) -> Iterator[_Events]:
     """A group for each thread, the one that launches most first."""
-    rows = np.flatnonzero(~np.isin(trace.kind, (*DEVICE_KINDS, EventKind.DEVICE_RANGE)))
+    trace = recording.trace
+    rows = np.flatnonzero(~np.isin(trace.kind, (*DEVICE_KINDS, EventKind.DEVICE_RANGE, EventKind.WAIT)))
     threads = distinct(trace.thread[rows]).tolist()
     groups = [(thread, rows[trace.thread[rows] == thread]) for thread in threads]
     launches = {thread: int((trace.kind[own] == EventKind.LAUNCH).sum()) for thread, own in groups}
     groups.sort(key=lambda one: (-launches[one[0]], -one[1].size, one[0]))
     for thread, own in groups:
-        yield _rows(trace, LaneKind.HOST, f"host thread {thread}", own, codes.of(own))
+        yield _rows(trace, LaneKind.HOST, _thread_label(recording, thread, own), own, codes.of(own))
+
+
+def _thread_label(recording: Recording, thread: int, rows: IntColumn) -> str:
+    """The profiler's own rows carry no thread that ran them. A lane that is empty in every step says so."""
+    trace, steps = recording.trace, recording.steps
+    is_profilers = all(trace.names[name] in PROFILER_ROWS for name in distinct(trace.name_id[rows]).tolist())
+    label = "the profiler's own work" if is_profilers else f"host thread {thread}"
+    if not len(steps):
+        return label
+    starts, ends = trace.start_ns[rows], trace.end_ns[rows]
+    begun = np.searchsorted(np.sort(starts), steps.end_ns, side="left")
+    ended = np.searchsorted(np.sort(ends), steps.start_ns, side="right")
+    return label if (begun > ended).any() else f"{label}, none of it in a step"
 
 
 def _device(trace: Trace, codes: RowCodes) -> Iterator[_Events]:

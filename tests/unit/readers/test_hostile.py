@@ -19,6 +19,8 @@ from collectors.readers.kineto import read_trace
 from collectors.readers.settings import Limits, ReadSettings
 from tests.trace_damage import HOSTILE_NAMES
 
+MOST_CPU_S = 30.0
+"""Of our own process, which a crowd does not lengthen. The slowest takes 0.7 s."""
 ROW = '{"ph":"X","cat":"kernel","name":"k","pid":0,"tid":7,"ts":1,"dur":1}'
 
 
@@ -82,10 +84,10 @@ def test_values_nested_a_hundred_thousand_deep_cost_their_row(tmp_path: Path, br
         text = f'{{"deviceProperties": {deep}, "traceEvents": [{ROW}]}}'
     else:
         text = f'[{ROW}, {{"ph":"X","{place}":{deep}, {ROW}]'
-    begun = time.perf_counter()
+    begun = time.process_time()
     trace = _read(tmp_path, text)
     assert len(trace) >= 1
-    assert time.perf_counter() - begun < 5
+    assert time.process_time() - begun < MOST_CPU_S
 
 
 @pytest.mark.parametrize("number", ["NaN", "Infinity", "-Infinity", "9" * 400, "9" * 5000, "1e400", "-" + "9" * 5000])
@@ -137,10 +139,10 @@ def test_an_event_larger_than_the_limit_ends_the_reading(tmp_path: Path) -> None
 
 
 def test_a_million_keys_beside_the_events_take_no_time(tmp_path: Path) -> None:
-    begun = time.perf_counter()
+    begun = time.process_time()
     trace = _read(tmp_path, "{" + '"a":1,' * 100_000 + f'"traceEvents": [{ROW}]}}')
     assert len(trace) == 1
-    assert time.perf_counter() - begun < 10
+    assert time.process_time() - begun < MOST_CPU_S
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="named pipes")

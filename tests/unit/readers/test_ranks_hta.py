@@ -16,9 +16,9 @@ from analyzer.derive.attribution import attribute
 from analyzer.derive.critical_path import critical_path
 from analyzer.derive.rank_summary import RankName, cut_of, summarize_rank
 from analyzer.derive.steps import find_steps, with_step_names
-from analyzer.derive.stream_idle import stream_idle
 from collectors.readers.kineto import read_trace
 from collectors.readers.ranks_hta import HtaRank, hta_path, hta_ranks
+from tests.stream_idle import stream_idle
 
 TRACES = Path(__file__).parents[4] / "shared" / "traces"
 RANKS = TRACES / "dlrm_8ranks"
