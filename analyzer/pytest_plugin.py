@@ -6,6 +6,7 @@ Loaded in every pytest run of an environment that has Graphbound: until the fixt
 from __future__ import annotations
 
 import itertools
+import os
 import re
 import zlib
 from collections.abc import Callable, Iterator
@@ -39,8 +40,9 @@ def bottleneck(request: pytest.FixtureRequest) -> Iterator[Callable[..., Bottlen
 
     `has` takes the gates of `analyze check` (a number is the most that passes, a pair the least and the most) and
     `bound`. The model runs in this process and is left as it was. mode="training" runs forward and backward; device
-    moves it; runs=False compiles and calls it, and times nothing; optimize=True searches for a plan as well. A model of
-    which nothing is asked fails the test: it would hold whatever became of it.
+    moves it; runs=False compiles and calls it, and times nothing; optimize=True searches for a plan as well, and
+    plan="plan.json" (from pytest's root) holds it as that plan runs it, with plan_coverage. A model of which nothing is
+    asked fails the test: it would hold whatever became of it.
     """
     numbers = itertools.count(1)
     given: list[Bottleneck] = []
@@ -53,11 +55,14 @@ def bottleneck(request: pytest.FixtureRequest) -> Iterator[Callable[..., Bottlen
         device: str | None = None,
         runs: bool = True,
         optimize: bool = False,
+        plan: str | os.PathLike[str] | None = None,
     ) -> Bottleneck:
         # When a test asks, and not before: it brings numpy and msgspec, and torch where the model is run.
         from analyzer.pytest_plugin_model import Bottleneck, HeldSettings
 
-        settings = HeldSettings(mode, device, runs, optimize, _folder(request, next(numbers)), request.config.rootpath)
+        root = request.config.rootpath
+        named = None if plan is None else root / plan
+        settings = HeldSettings(mode, device, runs, optimize, _folder(request, next(numbers)), root, named)
         given.append(Bottleneck(model, inputs, settings))
         return given[-1]
 

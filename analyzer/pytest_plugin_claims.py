@@ -9,7 +9,8 @@ from typing import Any, Final
 from analyzer.core.budget import Budget, Part
 from analyzer.core.errors import UsageError
 from analyzer.core.gate import GateCheck, GateLevel, GateStatus, GateUnit
-from analyzer.core.gate_text import gate_number
+from analyzer.core.gate_number import gate_number
+from analyzer.core.plan import Plan
 from analyzer.core.policy import GateSetting
 from analyzer.core.quantities import share
 from analyzer.core.report import Report
@@ -21,6 +22,7 @@ from analyzer.gate.judge import machine_of
 from analyzer.gate.places import places_of
 from analyzer.gate.policy_file import quantity
 from analyzer.gate.reading import Gate, Needs, Reading, Sources, Subject
+from analyzer.gate.readings import NO_PLAN
 from analyzer.gate.silence import Silences
 from analyzer.gate.times import HeldTimes, check_time
 from analyzer.reporting.rows import RegionRow, bound_word, region_rows
@@ -30,7 +32,7 @@ BOUNDS: Final = tuple(bound.value for bound in Bound if bound is not Bound.UNDEC
 
 WITHOUT_BASELINE: Final = {
     "new_findings": "nothing is stored here that a finding could be new against",
-    "plan_coverage": "no plan is given here",
+    "renamed_model": "nothing is stored here that it could be called",
 }
 """Gates that a test cannot hold: `analyze check` can."""
 
@@ -93,12 +95,17 @@ def read_claims(asked: Mapping[str, Any]) -> Claims:
     return Claims(tuple(gates), bounds)
 
 
-def misses(claims: Claims, report: Report, sources: Sources, silences: Silences) -> tuple[Miss, ...]:
-    """What does not hold of this report, in the order it was claimed in; a run that ended early proves nothing."""
+def misses(
+    claims: Claims, report: Report, sources: Sources, silences: Silences, plan: Plan | None = None
+) -> tuple[Miss, ...]:
+    """What does not hold of this report, in the order it was claimed in; a run that ended early proves nothing. `plan`
+    is the one that the model is to run with, None without one.
+    """
+    subject = Subject(report, plan)
     found = [] if report.partial is None else [Miss("run", f"it ended early: {report.partial}")]
     held = Held(None, None, places_of(report, sources), silences, sources, report.versions.torch)
     for claim in claims.gates:
-        check = _check(claim, report, held)
+        check = _check(claim, subject, held)
         if check.status not in _HOLDS:
             found.append(_gate_miss(check, sources))
     return (*found, *(_bound_misses(claims.bounds, report) if claims.bounds else ()))
@@ -137,9 +144,8 @@ def _bounds(given: Any) -> tuple[Bound, ...]:
     return tuple(bound for bound in Bound if bound.value in {name.lower() for name in named})
 
 
-def _check(claim: GateClaim, report: Report, held: Held) -> GateCheck:
-    one = claim.gate
-    subject = Subject(report)
+def _check(claim: GateClaim, subject: Subject, held: Held) -> GateCheck:
+    one, report = claim.gate, subject.report
     reading = one.read(subject)
     setting = GateSetting(GateLevel.ERROR, most=claim.most, least=claim.least, is_asked=True)
     empty = GateCheck(one.id, GateLevel.ERROR, GateStatus.PASSED, one.unit, "", measured=reading.value)
@@ -175,6 +181,8 @@ def _gate_miss(check: GateCheck, sources: Sources) -> Miss:
     lines += [f"→ {LEAVE_ALONE}"] if check.status is GateStatus.NOT_COMPARED else []
     if check.status is GateStatus.BROKEN and check.unit in (GateUnit.COUNT, GateUnit.BYTES) and _wants_search(check):
         lines.append("→ bottleneck(…, optimize=True) searches for a plan, and tells it")
+    if check.status is GateStatus.BROKEN and check.reason == NO_PLAN:
+        lines.append('→ bottleneck(…, plan="plan.json") names it')
     return Miss(check.gate, check.message, tuple(lines))
 
 

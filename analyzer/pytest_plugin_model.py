@@ -22,18 +22,20 @@ from analyzer.pytest_plugin_claims import Claims, Miss, misses, read_claims
 from analyzer.reporting.plain_text import plain
 from analyzer.rules import RULES
 from analyzer.run_folder import RunFolder
+from optimizers.plan import read_plan
 
 LINE_LIMIT: Final = 600
 """Characters of one line of a failure: torch's own reasons are paragraphs."""
 MAX_LINES: Final = 12
 """Below one claim."""
+_FLAG: Final = re.compile(r"--(device|mode) (\w+)")
 RULE_IDS: Final = tuple(rule.id for rule in RULES)
 
 
 @dataclass(frozen=True, slots=True)
 class HeldSettings:
     """`runs` False: it is compiled and called, and nothing is timed. `out` None: no run folder is kept. Paths are shown
-    from `root`.
+    from `root`. `plan` is the file of the plan that it is held under, None: torch.compile's default.
     """
 
     mode: str
@@ -42,6 +44,7 @@ class HeldSettings:
     optimize: bool
     out: Path | None
     root: Path
+    plan: Path | None = None
 
 
 class Bottleneck:
@@ -64,11 +67,12 @@ class Bottleneck:
         self.was_asked = True
         try:
             claims = read_claims(asked)
+            plan = None if self._settings.plan is None else read_plan(self._settings.plan)
             report = self._report(claims)
         except GraphboundError as error:
             raise _with_hint(error) from error.__cause__
         sources = FileSources(self._settings.root, Path.cwd())
-        found = misses(claims, report, sources, sources.silences(report, RULE_IDS))
+        found = misses(claims, report, sources, sources.silences(report, RULE_IDS), plan)
         if found:
             raise AssertionError(self._said(report, found))
         return self
@@ -89,8 +93,9 @@ class Bottleneck:
             named = [claim.gate.id for claim in claims.gates if claim.gate.needs > Needs.GRAPHS]
             named += ["bound"] if claims.bounds else []
             raise UsageError(f"{', '.join(named)}: told by a step that is run, and runs=False was given")
-        # A search tells more of the graphs too: what a CUDA graph refuses.
-        return self._of(needs_steps=needs_steps or (self._settings.runs and self._settings.optimize))
+        # A search and a plan tell more of the graphs too: what a CUDA graph refuses.
+        tells_more = self._settings.optimize or self._settings.plan is not None
+        return self._of(needs_steps=needs_steps or (self._settings.runs and tells_more))
 
     def _of(self, *, needs_steps: bool) -> Report:
         known = self._reports.get(True) or self._reports.get(needs_steps)
@@ -106,7 +111,7 @@ class Bottleneck:
             self._inputs,
             mode=settings.mode,
             device=settings.device,
-            optimize=settings.optimize,
+            optimize=settings.optimize if settings.plan is None else settings.plan,
             out=settings.out,
         )
 
@@ -172,4 +177,8 @@ def _pattern(given: str | re.Pattern[str] | None) -> str:
 
 def _with_hint(error: GraphboundError) -> GraphboundError:
     """The same error, whose text is all that pytest shows of it: a new one, without the frames of ours it came by."""
-    return type(error)(error.message if error.hint is None else f"{error.message}: {error.hint}")
+    if error.hint is None:
+        return type(error)(error.message)
+    # The flags of the command are arguments here.
+    hint = _FLAG.sub(r'bottleneck(…, \1="\2")', error.hint)
+    return type(error)(f"{error.message}: {hint}")

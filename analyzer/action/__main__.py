@@ -13,12 +13,17 @@ from tempfile import mkdtemp
 from typing import Final
 
 from analyzer import cli
-from analyzer.action.base import base_of
+from analyzer.action.base import base_of, base_of_change
 from analyzer.action.caches import cache_outputs, gpu_names
 from analyzer.action.inputs import RESULT, SARIF, Inputs, command_words, read_inputs
+from analyzer.action.names import own_name
 from analyzer.action.outputs import write_outputs
+from analyzer.code_host.event import Change, event_name, pushed
 from analyzer.code_host.pull_request import pull_request
+from analyzer.commands.output import print_text
 from analyzer.core.errors import ExitCode, GraphboundError, UsageError
+from analyzer.reporting.github import data
+from analyzer.reporting.plain_text import plain
 
 SHOWN: Final = 12
 """Digits of a commit: every message names it. git itself shows 7 to 12 of them, by the size of the repository."""
@@ -47,6 +52,7 @@ def _check(environment: Mapping[str, str]) -> int:
     if pull_request(environment) is None:
         # A push and a schedule have nowhere to comment, and nobody wants to read so in each of them.
         inputs = replace(inputs, is_commented=False)
+    inputs = replace(inputs, name=own_name(inputs.name, environment))
     folder = Path(mkdtemp(prefix="graphbound-", dir=environment.get("RUNNER_TEMP") or None))
     # Known before the check runs: what a run that fails has left is uploaded too.
     write_outputs({"folder": str(folder), "artifact": _artifact(inputs, environment)}, environment)
@@ -56,12 +62,27 @@ def _check(environment: Mapping[str, str]) -> int:
 
 
 def _against(inputs: Inputs, environment: Mapping[str, str]) -> str | None:
-    """What was asked for; else the base of the pull request, unless a stored one is named."""
+    """What was asked for; else the base of the event, unless a stored one is named. Of an event without one it is said
+    that the stored values are all there is.
+    """
     if inputs.against or inputs.baseline:
         return inputs.against or None
-    request = pull_request(environment)
-    base = None if request is None else base_of(request, Path.cwd())
+    request, change = pull_request(environment), pushed(environment)
+    if request is not None:
+        base = base_of(request, Path.cwd())
+    else:
+        base = None if change is None else base_of_change(change, Path.cwd())
+    if base is None:
+        print_text(f"::notice title=Graphbound::{data(_without_base(change, environment))}\n")
     return None if base is None else base[:SHOWN]
+
+
+def _without_base(change: Change | None, environment: Mapping[str, str]) -> str:
+    if change is not None and change.is_first:
+        why = "this push begins a branch or a tag: there is no commit before it"
+    else:
+        why = f"the event {plain(event_name(environment)) or 'of this job'} names no base"
+    return f"{why}. Each model is held against its stored values alone. Name a commit with against: to compare them."
 
 
 def _told(folder: Path) -> dict[str, str]:

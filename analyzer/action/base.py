@@ -1,4 +1,4 @@
-"""Which commit a pull request is held against, and that it is there: actions/checkout fetches one commit alone."""
+"""Which commit a change is held against, and that it is there: actions/checkout fetches one commit alone."""
 
 from __future__ import annotations
 
@@ -6,10 +6,12 @@ import subprocess
 from pathlib import Path
 from typing import Final
 
+from analyzer.code_host.event import Change
 from analyzer.code_host.pull_request import PullRequest
 from analyzer.core.errors import UsageError
 from collectors.asked_git import asked_git
 
+PULL_REQUEST: Final = "pull request"
 GIT_LIMIT_S: Final = 300.0
 """A fetch from a large repository."""
 
@@ -23,11 +25,18 @@ def base_of(request: PullRequest, root: Path) -> str | None:
     """
     parents = _parents(root)
     if len(parents) == 2 and request.head in (None, parents[1]):
-        return _fetched(parents[0], root)
+        return _fetched(parents[0], root, PULL_REQUEST)
     if request.base is None:
         return None
-    base = _fetched(request.base, root)
+    base = _fetched(request.base, root, PULL_REQUEST)
     return _git(root, "merge-base", base, "HEAD") or base
+
+
+def base_of_change(change: Change, root: Path) -> str | None:
+    """The commit before a push, or the one that a merge queue merges into, fetched where it was not there; None where
+    there was none. Raises UsageError where it cannot be had, as after a push that wrote history anew.
+    """
+    return None if change.base is None else _fetched(change.base, root, change.what)
 
 
 def _parents(root: Path) -> tuple[str, ...]:
@@ -36,7 +45,7 @@ def _parents(root: Path) -> tuple[str, ...]:
     return tuple(line.removeprefix("parent ") for line in head.splitlines() if line.startswith("parent "))
 
 
-def _fetched(commit: str, root: Path) -> str:
+def _fetched(commit: str, root: Path, what: str) -> str:
     if _git(root, "cat-file", "-e", f"{commit}^{{commit}}") is not None:
         return commit
     # A depth would cut a whole history off where it is fetched.
@@ -46,8 +55,9 @@ def _fetched(commit: str, root: Path) -> str:
         said = [] if done is None else done.stderr.strip().splitlines()
         why = f": {said[0].removeprefix('fatal: ')}" if said else ""
         raise UsageError(
-            f"the base of the pull request, {commit[:12]}, is not in this checkout and cannot be fetched{why}",
-            hint="actions/checkout with fetch-depth: 0 brings it, or hold it against a file with baseline:",
+            f"the base of the {what}, {commit[:12]}, is not in this checkout and cannot be fetched{why}",
+            hint="actions/checkout with fetch-depth: 0 brings it; or name another commit with against:, or a file of "
+            "values with baseline:",
         )
     return commit
 

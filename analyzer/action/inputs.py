@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
 import shlex
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -15,13 +17,18 @@ PREFIX: Final = "GRAPHBOUND_"
 
 SARIF: Final = "graphbound.sarif"
 RESULT: Final = "check.json"
+LEG_DIGITS: Final = 8
+LEG_WORDS: Final = 60
+"""Characters of a leg's name before them."""
 TRUE: Final = ("true", "yes", "on", "1")
 FALSE: Final = ("false", "no", "off", "0", "")
 
 
 @dataclass(frozen=True, slots=True)
 class Inputs:
-    """Empty where nothing was given; `arguments` are further words of the command."""
+    """Empty where nothing was given; `arguments` are further words of the command. `name` tells the jobs of a matrix
+    apart: what was given, else made of the matrix.
+    """
 
     models: tuple[str, ...] = ()
     baseline: str = ""
@@ -37,7 +44,7 @@ def read_inputs(environment: Mapping[str, str]) -> Inputs:
     """Raises UsageError for words that no shell would take, and for a switch that is neither on nor off."""
     given = {
         name: environment.get(f"{PREFIX}{name.upper()}", "").strip()
-        for name in ("models", "baseline", "against", "budget_file", "format", "comment", "name", "arguments")
+        for name in ("models", "baseline", "against", "budget_file", "format", "comment", "name", "matrix", "arguments")
     }
     return Inputs(
         models=_words(given["models"], "models"),
@@ -46,9 +53,27 @@ def read_inputs(environment: Mapping[str, str]) -> Inputs:
         budget_file=given["budget_file"],
         formats=tuple(word for part in given["format"].split() for word in part.split(",") if word),
         is_commented=_switch(given["comment"], "comment"),
-        name=given["name"],
+        name=given["name"] or leg_name(given["matrix"]),
         arguments=_words(given["arguments"], "arguments"),
     )
+
+
+def leg_name(matrix: str) -> str:
+    """`ubuntu-latest 3.12 1f2e3d4c`: one leg of a matrix, of its context as JSON; empty of a job without one.
+
+    GitHub calls all legs by one GITHUB_JOB. The digits tell apart legs whose words are alike.
+    """
+    try:
+        leg = json.loads(matrix or "null")
+    except ValueError:
+        leg = matrix  # of whatever it is, another leg's is another
+    if not leg:
+        return ""
+    values = [leg[key] for key in sorted(leg)] if isinstance(leg, dict) else []
+    plain = [str(each) for each in values if isinstance(each, str | int | float)]
+    whole = json.dumps(leg, sort_keys=True)
+    digits = hashlib.sha256(whole.encode(errors="surrogatepass")).hexdigest()[:LEG_DIGITS]
+    return " ".join([" ".join(plain)[:LEG_WORDS].strip(), digits]).strip()
 
 
 def command_words(inputs: Inputs, against: str | None, folder: Path) -> list[str]:

@@ -50,7 +50,7 @@ def run_beside(
         where = Path(target)
         is_file = where.suffix == ".py" and where.is_relative_to(project.root)
         base_target = root / where.relative_to(project.root) if is_file else where
-        notes: tuple[str, ...] = ()
+        notes: tuple[str, ...] = () if is_file else (_of_no_commit(name, reference),)
         if is_file and not base_target.is_file():
             shown = where.relative_to(project.root).as_posix()
             old = next((each.old for each in renames(reference, project.root) if each.new == shown), None)
@@ -63,6 +63,10 @@ def run_beside(
         head = _side(target, settings, here, project.root)
         beside = _beside(name, base, head, settings, project, _Work(scratch, progress))
         return replace(beside, notes=(*notes, *beside.notes))
+
+
+def _of_no_commit(name: str, reference: str) -> str:
+    return f"{name} is no file of this repository: it is the same at {reference}, and only what it imports may differ"
 
 
 @dataclass(frozen=True, slots=True)

@@ -75,7 +75,7 @@ def require_models_of_tables(project: Project, names: Sequence[str]) -> None:
     """Raises UsageError where the policy has a table for a file that is not there: its limits would hold nothing.
     `names` are those of the models that are judged.
     """
-    known = (*project.policy.models, *names)
+    known = tuple(dict.fromkeys((*project.policy.models, *names)))
     for own in project.policy.own:
         file = own.name.removesuffix(TRAINING)
         if own.name in known or file in known or not is_path(file) or (project.folder / file).exists():

@@ -13,6 +13,11 @@ from analyzer.gate.silence import Silences, joined, read_silences
 from analyzer.reporting.repository import INSTALLED
 
 
+def storable(name: str) -> str:
+    """The name of a file as UTF-8 can hold it: bytes of it that are none are written out, as `\\xff`."""
+    return name.encode(errors="surrogateescape").decode(errors="backslashreplace")
+
+
 @dataclass(frozen=True, slots=True)
 class FileSources:
     """`root` is what paths are shown from. A relative path of a report is looked for from `folder`, then from `root`.
@@ -32,7 +37,7 @@ class FileSources:
         if installed:
             return "/".join(parts[installed[-1] + 1 :])
         whole = self._whole(file)
-        return whole.relative_to(self.root).as_posix() if whole.is_relative_to(self.root) else file
+        return storable(whole.relative_to(self.root).as_posix() if whole.is_relative_to(self.root) else file)
 
     def is_own(self, file: str) -> bool:
         whole = self._whole(file)

@@ -31,13 +31,14 @@ COMPILE_LIMIT_S: Final = 600.0
 @dataclass(frozen=True, slots=True)
 class Made:
     """`folder` None: the report is in none that lasts. `exit_code` is the run's own; `written_ns` when a saved
-    report was written, None for one made just now.
+    report was written, None for one made just now. `ended_by` is the signal that ended the run, None: none did.
     """
 
     report: Report
     folder: Path | None
     exit_code: int = int(ExitCode.OK)
     written_ns: int | None = None
+    ended_by: KeyboardInterrupt | None = None
 
 
 def is_run(target: str) -> bool:
@@ -57,7 +58,7 @@ def whole_run(spec: WorkloadSpec, plan: str | None, out: Path, progress: Progres
     """The diagnosis of a model without a search, or the verification of its plan. Raises GraphboundError."""
     settings = RunSettings(workload=spec, out=str(out), optimize=plan is not None, plan=plan)
     finished = run(settings, progress)
-    return Made(finished.report, None, int(finished.exit_code))
+    return Made(finished.report, None, int(finished.exit_code), ended_by=finished.ended_by)
 
 
 def graphs_alone(spec: WorkloadSpec, progress: Progress) -> Made:

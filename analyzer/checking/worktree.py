@@ -15,6 +15,7 @@ from typing import Final
 from analyzer.core.errors import UsageError
 from analyzer.core.graphs import SourceLine
 from analyzer.core.shell import shell_command
+from analyzer.interrupts import undisturbed
 from collectors.asked_git import asked_git
 
 GIT_LIMIT_S: Final = 300.0
@@ -32,16 +33,18 @@ def worktree_at(reference: str, root: Path) -> Iterator[Path]:
     commit = commit_of(reference, root)
     with TemporaryDirectory(prefix="graphbound-base-") as scratch:
         folder = (Path(scratch) / "base").resolve()
-        _git(root, "worktree", "add", "--detach", "--quiet", str(folder), commit)
         added = [(root, folder)]
         try:
+            _git(root, "worktree", "add", "--detach", "--quiet", str(folder), commit)
             added += _with_submodules(root, commit, folder)
             yield folder
         finally:
-            for each, beside in reversed(added):
-                # --force: the run left caches in it.
-                _git(each, "worktree", "remove", "--force", str(beside), is_needed=False)
-                _git(each, "worktree", "prune", is_needed=False)
+            # A second Ctrl-C would leave the repository with a worktree that is not there.
+            with undisturbed():
+                for each, beside in reversed(added):
+                    # --force: the run left caches in it.
+                    _git(each, "worktree", "remove", "--force", str(beside), is_needed=False)
+                    _git(each, "worktree", "prune", is_needed=False)
 
 
 def _with_submodules(root: Path, commit: str, folder: Path) -> list[tuple[Path, Path]]:

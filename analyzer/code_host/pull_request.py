@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
+
+from analyzer.code_host.event import commit_in, read_event
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,20 +23,12 @@ def pull_request(environment: Mapping[str, str]) -> PullRequest | None:
 
     A comment on a pull request (`issue_comment`) and a run after another workflow (`workflow_run`) name one too.
     """
-    event = _event(environment)
+    event = read_event(environment)
     for found in (event.get("pull_request"), _commented(event.get("issue")), _of_run(event.get("workflow_run"))):
         number = found.get("number") if isinstance(found, dict) else None
         if isinstance(found, dict) and isinstance(number, int) and number > 0:
             return PullRequest(number, _commit(found.get("base")), _commit(found.get("head")))
     return None
-
-
-def _event(environment: Mapping[str, str]) -> dict[str, Any]:
-    try:
-        content = json.loads(Path(environment.get("GITHUB_EVENT_PATH", "")).read_bytes())
-    except (OSError, ValueError):
-        return {}
-    return content if isinstance(content, dict) else {}
 
 
 def _commented(issue: Any) -> Any:
@@ -50,5 +42,4 @@ def _of_run(run: Any) -> Any:
 
 
 def _commit(side: Any) -> str | None:
-    sha = side.get("sha") if isinstance(side, dict) else None
-    return sha if isinstance(sha, str) and sha else None
+    return commit_in(side.get("sha")) if isinstance(side, dict) else None

@@ -7,7 +7,7 @@ from typing import Final
 
 from analyzer.commands.command import Command, add_formats
 from analyzer.commands.comment import comment_on
-from analyzer.commands.output import print_gate, refuse_mixed, refuse_ungated, terminal_width
+from analyzer.commands.output import print_gate, refuse_mixed, refuse_ungated, refuse_unwritable, terminal_width
 from analyzer.core.errors import UsageError
 from analyzer.core.settings import Mode
 from analyzer.core.shell import shell_command, shell_path, shell_word
@@ -48,6 +48,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> int:
     refuse_mixed(arguments.format)
     refuse_ungated(arguments.format)
+    refuse_unwritable(arguments.format)
     if arguments.against is not None and arguments.baseline is not None:
         raise UsageError("--against and --baseline exclude one another", hint="a base is a commit, or what was stored")
     if arguments.against is not None and arguments.init:
@@ -57,7 +58,7 @@ def run(arguments: argparse.Namespace) -> int:
     # numpy and msgspec: `analyze --help` does without.
     from analyzer.checking.check import run_check
     from analyzer.checking.settings import CheckSettings
-    from analyzer.reporting.gate_text import gate_text
+    from analyzer.reporting.check_text import check_text
 
     settings = CheckSettings(
         targets=tuple(arguments.targets),
@@ -78,7 +79,7 @@ def run(arguments: argparse.Namespace) -> int:
             result = run_check(settings, progress)
     finally:
         progress.close()
-    print_gate(result, arguments.format, gate_text(result, terminal_width()))
+    print_gate(result, arguments.format, check_text(result, terminal_width()))
     if arguments.comment:
         comment_on(result, arguments.comment_name or "")
     return result.exit_code

@@ -20,21 +20,25 @@ def comment_on(gate: GateResult, name: str) -> None:
     from analyzer.code_host.comment import marker, post_comment
 
     mark = marker(name, os.environ)
-    posted = post_comment(comment_body(gate, mark), mark, os.environ, is_news=is_news(gate))
+    posted = post_comment(comment_body(gate, mark, name), mark, os.environ, is_news=is_news(gate))
     text = said(posted)
     if text is not None and sys.stderr is not None:
         print_text_to(sys.stderr, text)
 
 
-def comment_body(gate: GateResult, mark: str) -> str:
-    """The Markdown of a gate with the mark of its job, no longer than the host takes."""
+def comment_body(gate: GateResult, mark: str, name: str = "") -> str:
+    """The Markdown of a gate with the mark of its job, no longer than the host takes. `name` is shown: the comments of
+    a matrix are read beside each other.
+    """
     from analyzer.reporting.markdown import COMMENT_BYTES
+    from analyzer.reporting.markdown_text import code
     from analyzer.reporting.renderers import renderer
 
     render_gate = renderer("markdown").render_gate
     assert render_gate is not None
-    page = replace(surroundings(gate), most_bytes=COMMENT_BYTES - len(mark) - 1)
-    return f"{render_gate(gate, page)}{mark}\n"
+    end = f"{f'Of the job {code(name)}.{chr(10) * 2}' if name else ''}{mark}\n"
+    page = replace(surroundings(gate), most_bytes=COMMENT_BYTES - len(end.encode()))
+    return f"{render_gate(gate, page)}{end}"
 
 
 def is_news(gate: GateResult) -> bool:

@@ -141,6 +141,26 @@ def refuse_one_file(asked: Sequence[Output] | None) -> None:
         taken[file] = each.format
 
 
+def refuse_unwritable(asked: Sequence[Output] | None) -> None:
+    """Raises UsageError where a file cannot be written, before what takes minutes has run. A disk that is full then is
+    found when it is written.
+    """
+    for each in asked or ():
+        if each.file is None:
+            continue
+        file = Path(each.file)
+        above = next(folder for folder in file.absolute().parents if folder.exists())
+        if file.is_dir():
+            why = "it is a folder"
+        elif not above.is_dir():
+            why = f"{above} is no folder"
+        elif not os.access(file if file.exists() else above, os.W_OK):
+            why = "permission denied"
+        else:
+            continue
+        raise UsageError(f"cannot write {file}: {why}", hint=f"name another file: --format {each.format}:FILE")
+
+
 def refuse_single(asked: Sequence[Output] | None) -> None:
     """Raises UsageError where a format cannot hold the reports of several models."""
     from analyzer.reporting.renderers import renderer  # as above
@@ -187,9 +207,13 @@ def _write(
     # The rules and git's folder are looked up for those alone who show them.
     is_plain = not is_on_github and all(output.format in TWO_FORMATS for output in wanted)
     known = Page() if is_plain else surroundings()
+    unwritten: list[UsageError] = []
     for output in wanted:
         if output.file is not None:
-            _write_file(Path(output.file), rendered(output.format, known))
+            try:
+                _write_file(Path(output.file), rendered(output.format, known))
+            except UsageError as error:  # the others are written and printed all the same
+                unwritten.append(error)
     if is_on_github:
         _append_summary(rendered, known)
     for output in wanted:
@@ -201,6 +225,8 @@ def _write(
         stream = sys.stderr if has_document else sys.stdout
         if stream is not None:
             print_text_to(stream, rendered("github", known))
+    if unwritten:
+        raise unwritten[0]
 
 
 def _print(rendered: Rendered, known: Page, format_id: str, *, is_on_runner: bool) -> None:

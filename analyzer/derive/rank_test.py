@@ -37,6 +37,22 @@ def smallest_p(first: int, second: int) -> float:
     return min(1.0, 2 / math.comb(first + second, first))
 
 
+def pairs_needed(first: int, second: int, p_limit: float) -> int | None:
+    """Of all pairs of one sample of each, the fewest in which the second has to lie above the first for `two_sided` to
+    fall below `p_limit`, without ties; None where not even all of them do.
+    """
+    size, most = first + second, first * second
+    if size > EXACT_SAMPLES:
+        mean, deviation = most / 2, math.sqrt(most * (size + 1) / 12)
+        counts = range(most // 2, most + 1)
+        return next((n for n in counts if math.erfc((n - mean - 0.5) / (deviation * math.sqrt(2))) < p_limit), None)
+    ways = _ways(np.arange(1, size + 1, dtype=np.int64), second)
+    # The sum of the second's ranks is the number of such pairs, and what it is without any.
+    above = np.cumsum(ways[second * (second + 1) // 2 :][: most + 1][::-1])[::-1] / ways.sum()
+    found = np.flatnonzero(2 * above < p_limit)
+    return int(found[0]) if found.size else None
+
+
 def _doubled_ranks(values: NDArray[np.float64]) -> NDArray[np.int64]:
     """Twice the rank of each value, from 2; equal values share the mean of their ranks, so that twice is whole."""
     ordered = np.sort(values)
@@ -47,17 +63,24 @@ def _doubled_ranks(values: NDArray[np.float64]) -> NDArray[np.int64]:
 
 
 def _exact(ranks: NDArray[np.int64], drawn_count: int, drawn_sum: int) -> float:
+    dealt = _ways(ranks, drawn_count)
+    all_ways = dealt.sum()
+    at_most, at_least = dealt[: drawn_sum + 1].sum() / all_ways, dealt[drawn_sum:].sum() / all_ways
+    return float(min(1.0, 2 * min(at_most, at_least)))
+
+
+def _ways(ranks: NDArray[np.int64], drawn_count: int) -> NDArray[np.float64]:
+    """By each sum, in how many ways so many of these ranks add up to it. Exact up to 2**53, and beyond it to fifteen
+    digits.
+    """
     total = int(ranks.sum())
-    # ways[k, s]: in how many ways k of the ranks seen so far add up to s. Exact in a double up to 2**53, and beyond it
-    # to fifteen digits.
+    # ways[k, s]: in how many ways k of the ranks seen so far add up to s.
     ways = np.zeros((drawn_count + 1, total + 1))
     ways[0, 0] = 1.0
     for rank in ranks.tolist():
         ways[1:, rank:] += ways[:-1, : total + 1 - rank].copy()
-    dealt = ways[drawn_count]
-    all_ways = dealt.sum()
-    at_most, at_least = dealt[: drawn_sum + 1].sum() / all_ways, dealt[drawn_sum:].sum() / all_ways
-    return float(min(1.0, 2 * min(at_most, at_least)))
+    dealt: NDArray[np.float64] = ways[drawn_count]
+    return dealt
 
 
 def _approximate(ranks: NDArray[np.int64], drawn_count: int, drawn_sum: int) -> float:

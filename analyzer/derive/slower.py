@@ -56,7 +56,7 @@ def compare_turns(
     `processes`: the turns are those of so many pairs of processes, one after another, and every pair has to agree on
     the side: turns of one process are not independent (the false alarms in benchmarks/results/ci.md).
     """
-    left, right = _levels(base), _levels(head)
+    left, right = turn_levels(base), turn_levels(head)
     is_paired = in_turn and left.size == right.size
     interval = _interval(left, right, is_paired)
     ratio = _ratio(left, right, is_paired)
@@ -82,8 +82,8 @@ def _outcome(ratio: float, p: float, interval: Interval, factor: float) -> Chang
     return Change.SAME if is_within else Change.NOISY
 
 
-def _levels(turns: Sequence[Samples]) -> NDArray[np.float64]:
-    """One number a turn: its lower quartile. What disturbs a step only ever lengthens it."""
+def turn_levels(turns: Sequence[Samples]) -> NDArray[np.float64]:
+    """In ns, one number a turn: its lower quartile. What disturbs a step only ever lengthens it."""
     # A third of the time of np.percentile, which a thousand turns would spend a second in.
     return np.asarray([sorted(turn.ns)[(len(turn.ns) - 1) // 4] for turn in turns], dtype=np.float64)
 

@@ -9,7 +9,7 @@ from typing import Final
 from analyzer.core import quantities
 from analyzer.core.baseline import ModelBaseline, StoredPlace, StoredValue
 from analyzer.core.gate import GateCheck, GateLevel, GateStatus, GateUnit
-from analyzer.core.gate_text import gate_number
+from analyzer.core.gate_number import gate_number
 from analyzer.core.graphs import SourceLine
 from analyzer.core.policy import GateSetting
 from analyzer.gate.places import CODE, KERNELS, TIMELESS, Place, changed_graphs, new_places

@@ -7,7 +7,7 @@ from typing import Final, assert_never
 from analyzer.core.gate import GateLevel, GateUnit
 from analyzer.core.policy import Preset
 from analyzer.gate import readings
-from analyzer.gate.reading import Gate, Needs, Reading, Subject
+from analyzer.gate.reading import Gate, Needs, Reading, Subject, inapplicable
 
 CODE_MARGIN: Final = 0.1
 """Of the generated code: names and constants in it change with a refactoring that changes no kernel."""
@@ -21,6 +21,10 @@ STARVED_MARGIN: Final = 0.1
 
 def _appeared(subject: Subject) -> Reading:
     return Reading(float(len(subject.report.findings)))
+
+
+def _by_its_name(subject: Subject) -> Reading:
+    return inapplicable("it is told by the names of the stored models")
 
 
 GATES: Final[tuple[Gate, ...]] = (
@@ -45,6 +49,10 @@ GATES: Final[tuple[Gate, ...]] = (
     Gate(
         "new_findings", "new finding", "new findings", GateUnit.COUNT, Needs.GRAPHS, GateLevel.WARN, _appeared,
         doc="findings that the baseline does not have, of rules that need no clock",
+    ),
+    Gate(
+        "renamed_model", "renamed model", "renamed models", GateUnit.COUNT, Needs.GRAPHS, GateLevel.ERROR, _by_its_name,
+        doc="no stored values, while those of a model whose file is gone are there",
     ),
     Gate(
         "kernels", "kernel a step", "kernels a step", GateUnit.COUNT, Needs.STEPS, GateLevel.ERROR, readings.kernels,

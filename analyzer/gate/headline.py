@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from analyzer.core import quantities
 from analyzer.core.gate import GateCheck, GateStatus, GateUnit, ModelGate
+from analyzer.core.gate_number import seen_share
 from analyzer.gate.gates import GATES, gate
 from analyzer.gate.reading import Sources
 
@@ -27,7 +28,22 @@ def gate_headline(models: Sequence[ModelGate], sources: Sources, against: str | 
         return f"nothing is past its limit, and {len(improved)} of it is better: accept the new file"
     if against is None:
         return "nothing to compare with yet: there is no baseline of it"
-    return f"nothing is past its limit, against {against}"
+    return f"nothing is past its limit, against {against}{_unseen(models)}"
+
+
+def _unseen(models: Sequence[ModelGate]) -> str:
+    """What a pass does not say: below which size a slow-down may hide, where the times were too noisy to tell."""
+    noisy = [
+        (check.seen, model.name)
+        for model in models
+        for check in model.checks
+        if check.seen is not None and check.status is GateStatus.NOT_COMPARED
+    ]
+    if not noisy:
+        return ""
+    seen, name = max(noisy)
+    of = f" of {name}" if len(models) > 1 else ""
+    return f"; a slow-down{of} below {seen_share(seen)} may have gone unseen"
 
 
 def _named(models: Sequence[ModelGate], model: ModelGate, text: str) -> str:

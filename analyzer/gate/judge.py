@@ -13,7 +13,7 @@ from analyzer.core.graphs import SourceLine
 from analyzer.core.plan import Plan
 from analyzer.core.policy import GateSetting, Policy
 from analyzer.core.report import Report
-from analyzer.gate.counts import Held, check_count, new_finding_checks
+from analyzer.gate.counts import Held, check_count, new_finding_checks, past_status
 from analyzer.gate.gates import GATES, level_of
 from analyzer.gate.places import Place, places_of, stored_places
 from analyzer.gate.reading import Gate, Needs, Sources, Subject
@@ -21,7 +21,12 @@ from analyzer.gate.silence import Silences
 from analyzer.gate.times import COMPILE_TIME, HeldTimes, InTurn, check_time, ways_of
 
 NEW_FINDINGS: Final = "new_findings"
-STORED: Final = tuple(gate for gate in GATES if gate.needs < Needs.CLOCK and gate.id not in (NEW_FINDINGS, "accuracy"))
+RENAMED: Final = "renamed_model"
+WITHOUT_VALUE: Final = (NEW_FINDINGS, RENAMED)
+"""Gates that hold no number of the report."""
+STORED: Final = tuple(
+    gate for gate in GATES if gate.needs < Needs.CLOCK and gate.id not in (*WITHOUT_VALUE, "accuracy")
+)
 
 _ARCHITECTURES: Final = ("x86_64", "AMD64", "aarch64", "arm64", "ppc64le", "s390x", "riscv64")
 
@@ -41,7 +46,8 @@ class Case:
     """One model to be judged. `name` is what the policy and the baseline call it, `against` names the baseline.
 
     `reach` is how much was run: gates that need more are left out. `in_turn` None: the base was not run beside it.
-    `changed` are lines of this run's files that the base does not have, where that is known.
+    `changed` are lines of this run's files that the base does not have, where that is known. `gone` are models of
+    `stored_in` whose file is not there any more, where nothing is stored for this one.
     """
 
     name: str
@@ -57,6 +63,8 @@ class Case:
     crowd: str | None = None
     folder: str | None = None
     changed: tuple[SourceLine, ...] = ()
+    gone: tuple[str, ...] = ()
+    stored_in: str = "the baseline"
 
 
 def judge(case: Case) -> ModelGate:
@@ -68,7 +76,7 @@ def judge(case: Case) -> ModelGate:
     checks: list[GateCheck] = []
     for gate in GATES:
         setting = setting_of(gate, case.policy, case.name)
-        if setting.level is GateLevel.OFF or gate.needs > case.reach or gate.id == NEW_FINDINGS:
+        if setting.level is GateLevel.OFF or gate.needs > case.reach or gate.id in WITHOUT_VALUE:
             continue
         reading = gate.read(subject)
         judged = check_time(gate, setting, reading, times) if gate.needs is Needs.CLOCK else check_count(
@@ -76,6 +84,7 @@ def judge(case: Case) -> ModelGate:
         )  # fmt: skip
         checks.append(judged)
     checks += _new_findings(case, held, checks)
+    checks += _renamed(case)
     return ModelGate(
         name=case.name,
         report=report,
@@ -177,6 +186,23 @@ def _new_findings(case: Case, held: Held, checks: list[GateCheck]) -> tuple[Gate
     told = [check for check in checks if (check.is_failure or check.is_warning) and check.rule in own[check.gate]]
     named = [where for check in told if check.cause is not None for where in check.places]
     return new_finding_checks(gate, setting, held, named)
+
+
+def _renamed(case: Case) -> tuple[GateCheck, ...]:
+    """That it may be a stored model under another name: as a new one it would be held against nothing, and pass."""
+    gate = next(one for one in GATES if one.id == RENAMED)
+    setting = setting_of(gate, case.policy, case.name)
+    if setting.level is GateLevel.OFF or not case.gone:
+        return ()
+    old, others = case.gone[0], len(case.gone) - 1
+    more = f" (or {others} more that are gone)" if others else ""
+    message = f"nothing is stored for {case.name}, and {case.stored_in} has {old}, which is gone: is it a rename?{more}"
+    remedy = (
+        f"of a rename, write {case.name} in place of {old} in {case.stored_in}, which then holds it; else accept what "
+        "is there with --init"
+    )
+    check = GateCheck(gate.id, setting.level, past_status(setting.level), gate.unit, message, remedy=remedy)
+    return (check,)
 
 
 def _worst(check: GateCheck) -> tuple[int, int, int, float, int]:

@@ -14,6 +14,7 @@ NO_GRAPHS: Final = "the graphs were not captured"
 NO_TRACE: Final = "no step was recorded"
 OLDER: Final = "this run does not say: an older Graphbound made it, or its trace could not be read"
 RECORDED: Final = "a recorded trace does not tell: check a run of the model itself"
+NO_PLAN: Final = "no plan is named for this model"
 CUDA_GRAPHS: Final = "cuda_graphs"
 """The candidate whose refusals torch tells (optimizers.candidates.cuda_graphs)."""
 
@@ -93,7 +94,7 @@ def host_syncs(subject: Subject) -> Reading:
 def plan_coverage(subject: Subject) -> Reading:
     """The share of the graphs of a step, by calls, for which the plan names a candidate."""
     if subject.plan is None:
-        return inapplicable("no plan is named for this model")
+        return inapplicable(NO_PLAN)
     called = [graph for graph in subject.report.graphs if graph.is_in_step]
     weights = [graph.calls_per_step or 1.0 for graph in called]
     if not called:

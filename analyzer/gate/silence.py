@@ -1,4 +1,5 @@
-"""`# graphbound: ignore[RULE]` on a line of the user's source takes the findings of that rule at that line out."""
+"""`# graphbound: ignore[RULE]` on a line of the user's source takes the findings of that rule at that line out; on the
+first or the last line of a statement of several lines, those of the whole statement."""
 
 from __future__ import annotations
 
@@ -16,13 +17,20 @@ from analyzer.core.spelling import did_you_mean
 
 _COMMENT: Final = re.compile(r"#\s*graphbound\s*:\s*ignore\b(?:\s*\[(?P<rules>[^\]]*)\])?", re.IGNORECASE)
 
+_NO_CODE: Final = (tokenize.NL, tokenize.INDENT, tokenize.DEDENT, tokenize.ENDMARKER)
+
 
 @dataclass(frozen=True, slots=True)
 class Silence:
-    """One comment: the rules it names at its line."""
+    """One comment: the rules it names at its line, or on the lines from `where` to `last`."""
 
     where: SourceLine
     rules: tuple[str, ...]
+    last: int | None = None
+
+    def covers(self, where: SourceLine) -> bool:
+        last = self.where.line if self.last is None else self.last
+        return self.where.file == where.file and self.where.line <= where.line <= last
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,10 +41,7 @@ class Silences:
     notes: tuple[str, ...] = ()
 
     def holds(self, rule: str, where: SourceLine | None) -> bool:
-        return where is not None and any(
-            (silence.where.file, silence.where.line) == (where.file, where.line) and rule in silence.rules
-            for silence in self.found
-        )
+        return where is not None and any(silence.covers(where) and rule in silence.rules for silence in self.found)
 
     def of(self, report: Report) -> tuple[SilencedFinding, ...]:
         return tuple(
@@ -54,15 +59,21 @@ def read_silences(file: str, source: str, known: Iterable[str]) -> Silences:
     found: list[Silence] = []
     notes: list[str] = []
     rules = tuple(known)
-    for line, comment in _comments(source):
+    for line, comment, (first, last) in _comments(source):
         match = _COMMENT.search(comment)
         if match is None:
+            continue
+        if first == last + 1:
+            notes.append(
+                f"{file}:{line}: `graphbound: ignore` stands on a line of its own, and silences none: put it at the "
+                "end of the line that it is for"
+            )
             continue
         named = tuple(name.strip() for name in (match["rules"] or "").split(",") if name.strip())
         if not named:
             notes.append(f"{file}:{line}: `graphbound: ignore` names no rule, and silences none: write ignore[RULE]")
         notes += [_unknown(f"{file}:{line}", name, rules) for name in named if name not in rules]
-        found.append(Silence(SourceLine(file, line), tuple(name for name in named if name in rules)))
+        found.append(Silence(SourceLine(file, first), tuple(name for name in named if name in rules), last))
     return Silences(tuple(found), tuple(notes))
 
 
@@ -73,15 +84,30 @@ def joined(parts: Iterable[Silences]) -> Silences:
     )
 
 
-def _comments(source: str) -> list[tuple[int, str]]:
-    comments: list[tuple[int, str]] = []
+def _comments(source: str) -> list[tuple[int, str, tuple[int, int]]]:
+    """Each comment with its line, and the lines that it speaks of: its own, or those of the statement that begins or
+    ends there; of one on a line of its own none, the last before the first.
+    """
+    comments: list[tuple[int, str, bool]] = []
+    statements: list[tuple[int, int]] = []
+    first: int | None = None
     try:
         for token in tokenize.generate_tokens(io.StringIO(source).readline):
             if token.type == tokenize.COMMENT:
-                comments.append((token.start[0], token.string))
+                is_alone = not token.line[: token.start[1]].strip()
+                comments.append((token.start[0], token.string, is_alone))
+            elif token.type == tokenize.NEWLINE:
+                statements += [(first, token.start[0])] if first is not None else []
+                first = None
+            elif token.type not in _NO_CODE and first is None:
+                first = token.start[0]
     except (tokenize.TokenError, SyntaxError):  # what came before it still counts
-        return comments
-    return comments
+        pass
+    ends = {line: statement for statement in statements for line in statement}
+    return [
+        (line, text, (line, line - 1) if is_alone else ends.get(line, (line, line)))
+        for line, text, is_alone in comments
+    ]
 
 
 def _unknown(place: str, name: str, known: tuple[str, ...]) -> str:

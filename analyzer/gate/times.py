@@ -8,11 +8,12 @@ from typing import Final
 from analyzer.core import quantities
 from analyzer.core.baseline import MachineClass, MachineTimes, ModelBaseline, WayTimes
 from analyzer.core.gate import GateCheck, GateStatus, GateUnit
-from analyzer.core.gate_text import gate_number
+from analyzer.core.gate_number import gate_number, seen_text
 from analyzer.core.policy import GateSetting
 from analyzer.core.report import DEFAULT_PLAN, Report
 from analyzer.core.samples import Samples
 from analyzer.core.trial import Change
+from analyzer.derive.seen_slowdown import seen_slowdown
 from analyzer.derive.slower import STORED_FACTOR, TURN_FACTOR, Slowdown, compare_turns, turns_needed
 from analyzer.gate.counts import not_compared, nothing_of_it, past_status, said, unknown_check
 from analyzer.gate.reading import Gate, Reading, Subject
@@ -128,6 +129,8 @@ def _step_time(gate: Gate, check: GateCheck, setting: GateSetting, held: HeldTim
     processes = held.in_turn.processes if held.in_turn is not None else 1
     verdict = compare_turns(*turns, factor, in_turn=is_in_turn, processes=processes)
     check = replace(check, measured=verdict.head_ns, baseline=verdict.base_ns)
+    if verdict.outcome not in (Change.SLOWER, Change.FASTER):
+        check = replace(check, seen=seen_slowdown(*turns, factor, in_turn=is_in_turn, processes=processes))
     return _of_verdict(gate, check, verdict, held, factor)
 
 
@@ -135,6 +138,8 @@ def _of_verdict(gate: Gate, check: GateCheck, verdict: Slowdown, held: HeldTimes
     times = quantities.durations((verdict.base_ns, verdict.head_ns))
     ratio = quantities.ratio_with_interval(verdict.ratio, verdict.interval.low, verdict.interval.high)
     text = f"{times} a step against {held.against}: {ratio} as long"
+    seen = seen_text(check.seen)
+    could = "" if seen is None else f"; {seen}"
     match verdict.outcome:
         case Change.SLOWER | Change.FASTER if held.crowd is not None:
             return not_compared(check, gate, f"{text}, but {held.crowd}")
@@ -145,9 +150,9 @@ def _of_verdict(gate: Gate, check: GateCheck, verdict: Slowdown, held: HeldTimes
         case Change.FASTER:
             return replace(check, status=GateStatus.IMPROVED, message=f"faster: {text}, p = {verdict.p:.1g}")
         case Change.SAME:
-            return replace(check, message=f"no slower: {text}")
+            return replace(check, message=f"no slower: {text}{could}")
         case _:
-            return not_compared(check, gate, f"too noisy to tell: {text}")
+            return not_compared(check, gate, f"too noisy to tell: {text}{could}")
 
 
 def _comparable(held: HeldTimes) -> MachineTimes | str:

@@ -6,7 +6,7 @@ from typing import Final
 
 from analyzer.core import quantities
 from analyzer.core.gate import GateCheck, ModelGate
-from analyzer.core.gate_text import gate_number
+from analyzer.core.gate_number import gate_number, seen_text
 from analyzer.core.report import PlanTrial, Report
 from analyzer.reporting.caveats import chosen_caveats
 from analyzer.reporting.markdown_text import cell, folded, table, text
@@ -79,7 +79,7 @@ def _gates(model: ModelGate) -> str:
 def _gate(check: GateCheck) -> tuple[str, ...]:
     held = ("" if number is None else text(gate_number(number, check.unit)) for number in (check.baseline, check.limit))
     measured = text(gate_number(check.measured, check.unit))
-    return cell(check.gate), check.status.value, measured, *held, text(check.reason or "", 300)
+    return cell(check.gate), check.status.value, measured, *held, text(check.reason or seen_text(check.seen) or "", 300)
 
 
 def _more(rows: int) -> str:

@@ -120,7 +120,7 @@ def _play(stage: _Stage, change: Change, request: PullRequest, push: int) -> Pla
         temporary=folder / "temp",
         environment=_environment(stage, request, folder),
         event=_event(request),
-        actions={"OWNER/graphbound": ROOT},
+        actions={"YOUR_NAME/graphbound": ROOT},
         stand_ins=stage.host.stand_ins(),
     )
     job = play(stage.workflow, machine)

@@ -5,6 +5,7 @@ What is not known here raises: a run must not go on with an expression that was 
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -15,7 +16,7 @@ _TOKEN: Final = re.compile(
     r"\s*(?:(?P<text>'(?:[^']|'')*')|(?P<number>\d+(?:\.\d+)?)|(?P<sign>==|!=|&&|\|\||[!().,])"
     r"|(?P<name>[A-Za-z_][A-Za-z0-9_-]*))"
 )
-CONTEXTS: Final = ("github", "inputs", "steps", "env", "runner", "job")
+CONTEXTS: Final = ("github", "inputs", "steps", "env", "runner", "job", "matrix", "strategy")
 _WORDS: Final[Mapping[str, Any]] = {"true": True, "false": False, "null": None}
 
 
@@ -125,7 +126,11 @@ class _Reader:
             return _WORDS[token]
         return self._call(token) if self._take("(") else self._path(token)
 
-    def _call(self, name: str) -> bool:
+    def _call(self, name: str) -> Any:
+        if name == "toJSON":
+            value = self.either()
+            self._need(")")
+            return json.dumps(value, indent=2)
         self._need(")")
         if name not in self._functions:
             raise ExpressionError(f"the function {name} is not known here")
@@ -134,7 +139,8 @@ class _Reader:
     def _path(self, name: str) -> Any:
         if name not in CONTEXTS:
             raise ExpressionError(f"there is no context {name}")
-        value: Any = self.contexts.values.get(name, {})
+        # Outside of a matrix that context is null.
+        value: Any = self.contexts.values.get(name, None if name == "matrix" else {})
         while self._take("."):
             # What is not there is null, as in `github.event.pull_request` of a push.
             part = self.left.pop(0)

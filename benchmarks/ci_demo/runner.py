@@ -18,7 +18,7 @@ import yaml
 from benchmarks.ci_demo.commands import Annotation, annotations, file_values
 from benchmarks.ci_demo.expressions import Contexts, as_text, filled, is_on
 
-STEP_LIMIT_S: Final = 300.0
+STEP_LIMIT_S: Final = 900.0
 SUMMARY_BYTES: Final = 1_048_576
 SHELL: Final = ("bash", "--noprofile", "--norc", "-eo", "pipefail")
 """`shell: bash` of GitHub (workflow syntax, jobs.<job_id>.steps[*].shell)."""
@@ -52,13 +52,14 @@ class Job:
     exported: dict[str, str] = field(default_factory=dict)
 
 
-def play(workflow: Mapping[str, Any], machine: Machine) -> Job:
-    """The only job of a workflow."""
+def play(workflow: Mapping[str, Any], machine: Machine, leg: Mapping[str, Any] | None = None) -> Job:
+    """The only job of a workflow; `leg` is the one of its matrix that is played, None without a matrix."""
     ((name, job),) = workflow["jobs"].items()
     done = Job()
     values = {
         "github": {**_github(machine), "job": name, "workflow": workflow["name"]},
         "inputs": {},
+        "matrix": None if leg is None else dict(leg),
         "runner": {"temp": str(machine.temporary), "os": "Linux"},
     }
     environment = {"GITHUB_WORKFLOW": str(workflow["name"]), "GITHUB_JOB": str(name)}

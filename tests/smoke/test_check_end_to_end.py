@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-LIMIT_S = 240
+LIMIT_S = 900
 
 MODEL = """
 import torch

@@ -12,7 +12,7 @@ from benchmarks.ci_demo.scene import CHANGES
 
 
 @pytest.mark.slow
-@pytest.mark.timeout(1200)
+@pytest.mark.timeout(2700)
 def test_each_pull_request_is_said_what_it_must_be_and_nothing_else(tmp_path: Path) -> None:
     shown = demonstrate(tmp_path.resolve(), lambda text: None)
     said = [problem for one in shown.played for problem in one.problems]

@@ -14,7 +14,7 @@ import pytest
 from analyzer.reporting.json import read_report
 
 ROOT = Path(__file__).resolve().parents[2]
-LIMIT_S = 240
+LIMIT_S = 900
 
 HEAVY = ("torch", "numpy", "msgspec", "rich", "analyzer.pipeline", "collectors", "optimizers")
 
@@ -116,6 +116,26 @@ def test_bound(bottleneck):
 """
 
 
+PLANNED = """
+def test_planned(bottleneck):
+    import analyzer
+    from analyzer.core.plan import Choice, Plan
+    from optimizers.plan import write_plan
+    from pathlib import Path
+
+    net = Net(breaks=False)
+    graphs = bottleneck(net, INPUTS, device="cpu", runs=False).has(graphs=1).report
+    known = Plan((Choice(graphs.graphs[0].key, "fused"),), graphs.device.name, graphs.versions, mode="inference")
+    write_plan(known, Path(__file__).with_name("plan.json"))
+    write_plan(Plan((), known.device, known.versions), Path(__file__).with_name("empty.json"))
+    bottleneck(net, INPUTS, device="cpu", runs=False, plan="tests/plan.json").has(plan_coverage=1)
+    with pytest.raises(AssertionError, match="plan_coverage: 0 % of the graphs in the plan"):
+        bottleneck(net, INPUTS, device="cpu", runs=False, plan="tests/empty.json").has(plan_coverage=1)
+    held = bottleneck(net, INPUTS, device="cpu", plan="tests/plan.json").has(plan_coverage=1, graph_breaks=0)
+    assert held.report.plans
+"""
+
+
 @pytest.fixture
 def project(tmp_path: Path) -> Path:
     """A folder of tests, in an environment that has the plugin by the entry point that pyproject.toml declares."""
@@ -197,6 +217,12 @@ def test_graphs_of_real_models_are_held_and_nothing_else_is_changed(project: Pat
 def test_a_bound_is_held_by_a_run_of_its_steps(project: Path) -> None:
     done = ran(project, MODELS + STEPS, "-rA", "-W", "error")
     assert outcomes(done.stdout) == {"test_bound": "PASSED"}, done.stdout + done.stderr
+
+
+@pytest.mark.slow
+def test_a_model_is_held_under_its_plan(project: Path) -> None:
+    done = ran(project, MODELS + PLANNED, "-rA", "-W", "error")
+    assert outcomes(done.stdout) == {"test_planned": "PASSED"}, done.stdout + done.stderr
 
 
 @pytest.mark.slow

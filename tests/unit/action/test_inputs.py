@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from analyzer.action.inputs import Inputs, command_words, read_inputs
+from analyzer.action.inputs import Inputs, command_words, leg_name, read_inputs
 from analyzer.cli import _parser
+from analyzer.code_host.comment import marker
 from analyzer.commands import check
 from analyzer.core.errors import UsageError
 
@@ -44,6 +47,31 @@ def test_every_input_reaches_the_command() -> None:
     assert (arguments.comment, arguments.comment_name) == (True, "h200")
     assert (arguments.runs, arguments.mode, arguments.entry) == (False, "training", "make it")
     assert {each.format for each in arguments.format} == {"terminal", "junit", "gitlab", "sarif", "json"}
+
+
+def test_each_leg_of_a_matrix_has_a_name_of_its_own() -> None:
+    """As `${{ toJSON(matrix) }}` writes them; a job without a matrix has `null`."""
+    legs: list[Any] = [
+        {"python": "3.12", "os": "ubuntu-latest"},
+        {"python": "3.13", "os": "ubuntu-latest"},
+        {"python": 3.12, "os": "ubuntu-latest"},
+        {"model": {"file": "a.py"}},
+        {"model": {"file": "b.py"}},
+        {"words": "x" * 500},
+        {"words": "x" * 501},
+        {"a": "1 2", "b": "3"},
+        {"a": "1", "b": "2 3"},
+    ]
+    names = [leg_name(json.dumps(leg, indent=2)) for leg in legs]
+    assert len(set(names)) == len(legs)
+    assert names[0].startswith("ubuntu-latest 3.12 ")
+    assert all(0 < len(name) < 80 for name in names)
+    assert names[0] == leg_name(json.dumps(dict(reversed(legs[0].items())))), "whatever the order of its keys"
+    assert [leg_name(text) for text in ("null", "", "{}")] == ["", "", ""]
+    assert leg_name("no json") != leg_name("other")
+    assert read_inputs({"GRAPHBOUND_MATRIX": '{"a": 1}', "GRAPHBOUND_NAME": "mine"}).name == "mine"
+    marks = {marker(name, {"GITHUB_WORKFLOW": "W", "GITHUB_JOB": "j"}) for name in names}
+    assert len(marks) == len(legs), "a comment each"
 
 
 def test_what_a_shell_would_run_is_a_word() -> None:

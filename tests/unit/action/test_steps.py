@@ -186,6 +186,101 @@ def test_a_stored_baseline_needs_no_commit(tmp_path: Path, monkeypatch: pytest.M
     assert not any(word.startswith("--against") for word in asked[0])
 
 
+def words_of(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, event: dict[str, Any], name: str, work: Path
+) -> list[str]:
+    """What is run in this checkout on this event."""
+    asked: list[list[str]] = []
+    monkeypatch.setattr(cli, "main", lambda words: asked.append(words) or 0)
+    monkeypatch.chdir(work)
+    (tmp_path / "event.json").write_text(json.dumps(event))
+    environment = {
+        "GITHUB_OUTPUT": str(tmp_path / "o"), "GITHUB_EVENT_PATH": str(tmp_path / "event.json"),
+        "GITHUB_EVENT_NAME": name, "RUNNER_TEMP": str(tmp_path),
+    }  # fmt: skip
+    assert main(["check"], environment) == 0
+    return asked[0]
+
+
+@pytest.mark.parametrize("name", ["push", "merge_group"])
+def test_a_push_is_held_against_the_commit_before_it_and_a_queue_against_what_it_merges_into(
+    tmp_path: Path, origin: tuple[Path, Opened], monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    folder, request = origin
+    work = checked_out(folder, tmp_path / "work", request.ref, "--depth=1")
+    assert not has(work, request.base)
+    event = {"push": {"before": request.base, "after": "1"}, "merge_group": {"merge_group": {"base_sha": request.base}}}
+    words = words_of(tmp_path, monkeypatch, event[name], name, work)
+    assert f"--against={request.base[:12]}" in words
+    assert has(work, request.base), "it was fetched"
+    assert "--comment" not in words
+
+
+@pytest.mark.parametrize(
+    ("event", "name", "why"),
+    [
+        (
+            {"before": "0" * 40, "after": "1"},
+            "push",
+            "this push begins a branch or a tag: there is no commit before it.",
+        ),
+        ({"schedule": "* * * * *"}, "schedule", "the event schedule names no base."),
+        ({"merge_group": {}}, "merge_group", "the event merge_group names no base."),
+        ({"issue": {"number": 3, "pull_request": {}}}, "issue_comment", "the event issue_comment names no base."),
+    ],
+)
+def test_of_an_event_without_a_base_it_is_said_that_stored_values_are_all_there_is(
+    tmp_path: Path,
+    origin: tuple[Path, Opened],
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    event: dict[str, Any],
+    name: str,
+    why: str,
+) -> None:
+    work = checked_out(origin[0], tmp_path / "work", "main")
+    words = words_of(tmp_path, monkeypatch, event, name, work)
+    assert not any(word.startswith("--against") for word in words)
+    said = capsys.readouterr().out
+    assert said.startswith(f"::notice title=Graphbound::{why} Each model is held against its stored values alone.")
+    assert said.count("\n") == 1
+
+
+def test_a_push_whose_base_is_gone_fails_and_says_what_to_set(
+    tmp_path: Path, origin: tuple[Path, Opened], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder, request = origin
+    work = checked_out(folder, tmp_path / "work", request.head, "--depth=1")
+    monkeypatch.chdir(work)
+    (tmp_path / "event.json").write_text(json.dumps({"before": "d" * 40}))
+    environment = {"GITHUB_EVENT_PATH": str(tmp_path / "event.json"), "GITHUB_EVENT_NAME": "push"}
+    given = {"GITHUB_OUTPUT": str(tmp_path / "o"), "RUNNER_TEMP": str(tmp_path)}
+    assert main(["check"], {**environment, **given}) == 2
+    error = capsys.readouterr().err
+    assert "the base of the push, dddddddddddd, is not in this checkout" in error
+    assert "against:" in error
+    assert "fetch-depth: 0" in error
+
+
+def test_two_uses_in_one_job_and_two_legs_of_a_matrix_write_over_nothing_of_each_other(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[list[str]] = []
+    monkeypatch.setattr(cli, "main", lambda words: asked.append(words) or 0)
+    (tmp_path / "event.json").write_text(json.dumps({"pull_request": {"number": 1}}))
+    artifacts = []
+    for number, (job, matrix) in enumerate([("a", "null"), ("a", "null"), ("b", '{"py": 3}'), ("c", '{"py": 4}')]):
+        (tmp_path / job).mkdir(exist_ok=True)
+        output = tmp_path / f"output-{number}"
+        given = {"GRAPHBOUND_COMMENT": "true", "GRAPHBOUND_BASELINE": "b.json", "GRAPHBOUND_MATRIX": matrix}
+        runner = {"RUNNER_TEMP": str(tmp_path / job), "GITHUB_JOB": "check", "GITHUB_OUTPUT": str(output)}
+        assert main(["check"], {**given, **runner, "GITHUB_EVENT_PATH": str(tmp_path / "event.json")}) == 0
+        artifacts.append(file_values(output)["artifact"])
+    names = [next((w for w in words if w.startswith("--comment-name=")), "") for words in asked]
+    assert names[:2] == ["", "--comment-name=2"]
+    assert len(set(names)) == len(set(artifacts)) == 4
+
+
 @pytest.mark.parametrize(("event", "is_commented"), [({"pull_request": {"number": 1}}, True), ({"ref": "main"}, False)])
 def test_only_a_pull_request_is_commented_on(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, event: dict[str, Any], is_commented: bool

@@ -78,3 +78,20 @@ def test_of_a_base_that_does_not_run_the_way_on_is_told(
     monkeypatch.setattr(against, "graphs_alone", graphs_alone)
     error = beside(repository, tmp_path).error
     assert error == f"nothing was compared: HEAD does not run: importing old.py failed ({OTHER_BASE})"
+
+
+@pytest.mark.parametrize("outside", ["elsewhere.py", "timm:vit"])
+def test_a_model_that_the_commit_cannot_have_is_said_to_be_the_same(
+    repository: Path, tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch, outside: str
+) -> None:
+    target = outside
+    if outside.endswith(".py"):
+        target = str(tmp_path_factory.mktemp("other") / outside)
+        Path(target).write_text("model = 1\n")
+    made = Made(replace(a_model_report(), capture=None), None)
+    monkeypatch.setattr(against, "graphs_alone", lambda spec, progress: made)
+    settings = CheckSettings(targets=(target,), against="HEAD", runs=False)
+    project = find_project(None, repository)
+    result = run_beside(outside, target, settings, project, repository, SilentProgress())
+    said = f"{outside} is no file of this repository: it is the same at HEAD, and only what it imports may differ"
+    assert result.notes == (said,)

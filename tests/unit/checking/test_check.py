@@ -9,62 +9,17 @@ from pathlib import Path
 import pytest
 
 from analyzer.checking import check as checking
-from analyzer.checking.settings import CheckSettings
 from analyzer.checking.subjects import Made
 from analyzer.cli import main
-from analyzer.core.baseline import Baseline
 from analyzer.core.errors import ExitCode, UnreadableFileError, UsageError, UserProgramError
-from analyzer.core.gate import GateResult, GateStatus
+from analyzer.core.gate import GateStatus
 from analyzer.core.policy import BASELINE_FILE
-from analyzer.core.report import Report
 from analyzer.core.settings import WorkloadSpec
 from analyzer.core.timing import Crowd
 from analyzer.gate.baseline_file import decode_baseline, encode_baseline
-from analyzer.progress import SilentProgress
-from analyzer.reporting.json import write_report
+from tests.checks import here, run, saved, standing_in, stored
 from tests.gates import a_break, a_model_report, of
 from tests.reports import at
-
-
-@pytest.fixture
-def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A repository with two models, in which one stands."""
-    (tmp_path / ".git").mkdir()
-    for name in ("gptlite.py", "other.py"):
-        (tmp_path / name).write_text("\n".join(f"line {n}" for n in range(1, 100)) + "\n")
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.delenv("GITHUB_ACTIONS", raising=False)
-    return tmp_path
-
-
-def here(project: Path, report: Report) -> Report:
-    """The report as of a model of this project."""
-
-    def moved(file: str) -> str:
-        return file.replace("/home/ada", str(project))
-
-    findings = tuple(
-        replace(f, where=None if f.where is None else replace(f.where, file=moved(f.where.file)))
-        for f in report.findings
-    )
-    return replace(
-        report, findings=findings, workload=replace(report.workload, source=moved(report.workload.source))
-    )  # fmt: skip
-
-
-def saved(project: Path, name: str, report: Report) -> str:
-    folder = project / "runs" / name
-    folder.mkdir(parents=True)
-    write_report(here(project, report), folder / "report.json")
-    return str(folder)
-
-
-def run(**settings: object) -> GateResult:
-    return checking.run_check(CheckSettings(**settings), SilentProgress())  # type: ignore[arg-type]
-
-
-def stored(project: Path) -> Baseline:
-    return decode_baseline((project / BASELINE_FILE).read_bytes(), BASELINE_FILE)
 
 
 def test_the_first_check_says_so_passes_and_writes_a_baseline(project: Path) -> None:
@@ -399,22 +354,6 @@ def test_a_folder_that_cannot_be_made_is_said(project: Path, monkeypatch: pytest
     (project / "kept").write_text("a file")
     with pytest.raises(UsageError, match="cannot write"):
         run(targets=("gptlite.py",), runs=False, out="kept")
-
-
-def standing_in(project: Path, monkeypatch: pytest.MonkeyPatch, **errors: Exception) -> list[str]:
-    """Models whose runs are not real, but for those that fail; the names of those that were begun."""
-    begun: list[str] = []
-
-    def made(spec: WorkloadSpec, *_: object) -> Made:
-        name = Path(spec.target).stem
-        begun.append(name)
-        if name in errors:
-            raise errors[name]
-        report = here(project, a_model_report())
-        return Made(replace(report, workload=replace(report.workload, source=spec.target)), None)
-
-    monkeypatch.setattr(checking, "whole_run", made)
-    return begun
 
 
 def test_what_is_wrong_with_one_of_several_costs_that_one(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:

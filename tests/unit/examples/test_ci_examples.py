@@ -55,7 +55,7 @@ def test_every_step_has_the_keys_and_the_inputs_that_are_known(root: Path) -> No
     for file, step in steps_of(root):
         assert not set(step) - STEP_KEYS, file
         name, at, version = step.get("uses", "").partition("@")
-        if not at or name == "OWNER/graphbound":
+        if not at or name == "YOUR_NAME/graphbound":
             continue
         assert re.fullmatch(r"v\d+", version), "pinned to a major version"
         assert not set(step.get("with", {})) - set(INPUTS[name]), name
@@ -134,6 +134,28 @@ def test_the_example_of_gitlab_parses_with_each_of_its_rules(root: Path) -> None
     assert cached
     assert all(each.startswith("/builds/nets/.cache") for each in cached)
     assert job["cache"]["paths"] == [".cache"]
+
+
+def test_nothing_is_installed_by_a_name_that_a_stranger_may_own(root: Path) -> None:
+    """Graphbound is in no registry. No user of GitHub has an underscore, and nobody has example.com."""
+    shown = [root / "README.md", root / "action.yml", *sorted((root / "examples" / "ci").iterdir())]
+    for file in shown:
+        text = file.read_text()
+        for line in re.findall(r"pip install[^\n]*", text):
+            words = shlex.split(line.partition("`")[0].partition(" && ")[0], comments=True)[2:]
+            assert not [word for word in words if re.match(r"graphbound\b", word)], f"{file.name}: {line}"
+        for owner in re.findall(r"([\w.-]+)/graphbound(?:@|\.git|\n)", text):
+            assert owner == "YOUR_NAME", f"{file.name}: {owner}"
+    hosts = {found for file in shown[2:] for found in re.findall(r"https://([\w.-]+)/YOUR_NAME", file.read_text())}
+    assert all(host.endswith(".example.com") for host in hosts)
+
+
+def test_the_example_of_pre_commit_names_hooks_that_there_are(root: Path) -> None:
+    text = (root / "examples" / "ci" / "pre-commit-config.yaml").read_text()
+    ids = {hook["id"] for hook in read(root / ".pre-commit-hooks.yaml")}
+    assert set(re.findall(r"- id: (\S+)", text)) == ids
+    (repository,) = yaml.safe_load(text)["repos"]
+    assert [hook["id"] for hook in repository["hooks"]] == ["graphbound-check-system"]
 
 
 def test_each_hook_is_the_check_without_a_run(root: Path) -> None:

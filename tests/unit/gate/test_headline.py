@@ -8,9 +8,13 @@ from analyzer.core.gate import GateResult
 from analyzer.core.graphs import SourceLine
 from analyzer.gate.headline import gate_headline
 from analyzer.gate.judge import judge
-from analyzer.reporting.gate_text import gate_text
+from analyzer.reporting.check_text import check_text
+from analyzer.reporting.remarks import gate_remarks
+from analyzer.reporting.repository import Repository
 from tests.gates import Lines, a_case, a_model_report, a_policy
 from tests.reports import at
+
+CAUSE = "Tensor.item() needs the value on the host"
 
 
 def headline(*models: object, against: str | None = "main") -> str:
@@ -51,9 +55,9 @@ def test_in_a_terminal_sentences_are_folded_and_commands_are_not() -> None:
     judged = judge(a_case(a_model_report(breaks=4), a_model_report()))
     command = f"analyze check {'m' * 90}.py"
     result = GateResult(headline(judged), (judged,), "main", notes=("a word " * 60,), command=command)
-    lines = gate_text(result, 80).splitlines()
+    lines = check_text(result, 80).splitlines()
     assert [line for line in lines if len(line) > 80] == [f"again: {command}"]
-    whole = gate_text(result)
+    whole = check_text(result)
     assert " ".join(whole.split()) == " ".join(" ".join(lines).split())
     assert f"note: {'a word ' * 60}".strip() in whole, "and nothing of a note is cut"
 
@@ -61,12 +65,23 @@ def test_in_a_terminal_sentences_are_folded_and_commands_are_not() -> None:
 def test_the_text_tells_one_remedy_once_and_says_how_to_run_it_again() -> None:
     judged = judge(a_case(a_model_report(breaks=1), a_model_report()))
     result = GateResult(headline(judged), (judged,), "main", "{}", "values.json", ("a note",), "analyze check m.py")
-    text = gate_text(result)
+    text = check_text(result)
     assert text.startswith("FAILED: 1 new graph break")
     assert text.count("→ keep it a tensor") == 1
+    assert text.count(f"{CAUSE}\n") == 1, "several numbers have one cause"
     assert "note: a note" in text
     assert "accept the new values: analyze check m.py --init" in text
     assert text.endswith("again: analyze check m.py\n")
+
+
+def test_a_terminal_and_a_code_host_say_the_same_of_a_check() -> None:
+    judged = judge(a_case(a_model_report(breaks=1), a_model_report()))
+    text = check_text(GateResult("1 new", (judged,), "main"))
+    gated = [remark for remark in gate_remarks(GateResult("1 new", (judged,), "main"), Repository()) if remark.is_gated]
+    assert gated
+    for remark in gated:
+        for sentence in remark.message.split(". "):
+            assert sentence.removeprefix("Also: ").split("; ")[0].rstrip(".") in text
 
 
 def test_a_changed_line_of_a_graph_that_grew_is_named() -> None:

@@ -45,6 +45,45 @@ def test_what_only_looks_like_it_silences_nothing(source: str) -> None:
     assert read_silences("m.py", source, RULES).found == ()
 
 
+STATEMENT = """\
+y = call(  # graphbound: ignore[graph_break]
+    first,
+    x.item(),
+)
+z = call(
+    x.item(),  # graphbound: ignore[graph_break]
+    second,
+)
+w = call(
+    x.item(),
+)  # graphbound: ignore[graph_break]
+for n in range(
+    x.item()
+):  # graphbound: ignore[graph_break]
+    x.item()
+a = 1; x.item()  # graphbound: ignore[graph_break]
+"""
+
+
+def test_at_the_begin_or_the_end_of_a_statement_it_is_for_all_of_its_lines() -> None:
+    silenced = [line for line in range(1, 17) if rules_at(STATEMENT, line)]
+    assert silenced == [1, 2, 3, 4, 6, 9, 10, 11, 12, 13, 14, 16], "within it for its own line, and never for a block"
+    assert rules_at(STATEMENT.replace("\n", "\r\n"), 10) == ["graph_break"], "as Windows ends its lines"
+
+
+@pytest.mark.parametrize("indent", ["", "    "])
+def test_on_a_line_of_its_own_it_silences_nothing_and_is_told(indent: str) -> None:
+    source = f"if x:\n    y()\n{indent}# graphbound: ignore[graph_break]\n    x.item()\n"
+    found = read_silences("m.py", source, RULES)
+    assert found.found == ()
+    (note,) = found.notes
+    assert note.startswith(
+        "m.py:3: `graphbound: ignore` stands on a line of its own, and silences none: put it at the end"
+    )
+    inside = read_silences("m.py", "f(\n  # graphbound: ignore[graph_break]\n  x.item())\n", RULES)
+    assert (inside.found, len(inside.notes)) == ((), 1)
+
+
 def test_one_without_a_rule_silences_nothing_and_is_told() -> None:
     found = read_silences("m.py", "x.item()  # graphbound: ignore\n", RULES)
     assert not any(found.holds(rule, SourceLine("m.py", 1)) for rule in RULES)

@@ -10,11 +10,13 @@ import pytest
 from analyzer.core.baseline import MachineClass
 from analyzer.core.device import Device
 from analyzer.core.gate import GateStatus
+from analyzer.core.gate_number import seen_share
 from analyzer.core.report import Report
 from analyzer.core.samples import Samples
+from analyzer.gate.headline import gate_headline
 from analyzer.gate.judge import baseline_of, judge, machine_of
 from analyzer.gate.times import TURN_STEPS, InTurn, turns_of
-from tests.gates import a_case, a_model_report, a_policy, of
+from tests.gates import Lines, a_case, a_model_report, a_policy, of
 from tests.reports import MS, a_budget, a_plan_trial
 
 
@@ -54,6 +56,45 @@ def test_five_per_cent_in_turn_fail() -> None:
     check = of("step_time", judge(replace(case, against="main")))
     assert check.status is GateStatus.FAILED
     assert "against main" in check.message
+
+
+def in_turn(noise: float, **changes: object) -> InTurn:
+    base, head = ([t for seed in seeds for t in turns_of(steps(30.0, seed, noise))] for seeds in ((0, 1, 2), (3, 4, 5)))
+    return replace(InTurn(tuple(base), tuple(head), processes=3), **changes)  # type: ignore[arg-type]
+
+
+def test_a_pass_says_how_small_a_slow_down_it_could_have_seen() -> None:
+    case = replace(a_case(timed(30.0, 2), timed(30.0)), against="main")
+    quiet = of("step_time", judge(replace(case, in_turn=in_turn(0.01))))
+    assert quiet.status is GateStatus.PASSED
+    assert quiet.seen is not None
+    assert 0.03 <= quiet.seen < 0.06
+    share = seen_share(quiet.seen)
+    assert quiet.message.endswith(f"; a slow-down of {share} or more would most likely have been found")
+    judged = judge(replace(case, in_turn=in_turn(0.4)))
+    loud = of("step_time", judged)
+    assert loud.status is GateStatus.NOT_COMPARED
+    assert loud.seen is not None
+    assert loud.seen > 0.1
+    assert loud.message.split("; ")[1].startswith("not compared: too noisy to tell: ")
+    said = gate_headline((judged,), Lines(), "main")
+    assert said.endswith(f"against main; a slow-down below {seen_share(loud.seen)} may have gone unseen")
+    stored = of("step_time", judge(a_case(timed(30.0, 2), timed(30.0))))
+    assert stored.seen is not None
+    assert stored.seen >= 0.1, "what stored samples are held to"
+
+
+def test_where_a_slow_down_was_found_nothing_is_said_of_what_could_have_been() -> None:
+    check = of("step_time", judge(a_case(timed(36.0, 2), timed(30.0))))
+    assert check.seen is None
+    assert "have been found" not in check.message
+
+
+@pytest.mark.parametrize(
+    ("seen", "shown"), [(0.03, "3 %"), (0.0301, "4 %"), (0.119, "12 %"), (0.996, "100 %"), (2.4, "240 %")]
+)
+def test_what_could_have_been_seen_is_rounded_up(seen: float, shown: str) -> None:
+    assert seen_share(seen) == shown
 
 
 def test_what_could_not_be_timed_in_turn_fails_with_its_reason() -> None:

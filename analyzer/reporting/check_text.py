@@ -6,6 +6,7 @@ import textwrap
 from typing import Final
 
 from analyzer.core.gate import GateResult, GateStatus, ModelGate
+from analyzer.reporting.check_words import check_cause, check_message
 from analyzer.reporting.plain_text import plain
 from analyzer.reporting.rows import place
 
@@ -25,7 +26,7 @@ _NAMES: Final = 18
 """Columns of the longest id of a gate (cudagraph_refusals)."""
 
 
-def gate_text(result: GateResult, width: int | None = None) -> str:
+def check_text(result: GateResult, width: int | None = None) -> str:
     """Ends in a newline. Hostile names are escaped. `width` None: a line is as long as what it says, as `grep` wants
     it; commands are never folded.
     """
@@ -47,11 +48,14 @@ def _model(model: ModelGate, width: int | None) -> list[str]:
         lines += _folded(f"  {'FAILED':<{_WIDTH}}  ", model.error, width)
     told: set[str] = set()
     for check in model.checks:
-        lines += _folded(f"  {_MARKS[check.status]:<{_WIDTH}}  {check.gate:<{_NAMES}}  ", check.message, width)
-        if (check.is_failure or check.is_warning) and check.remedy is not None and check.remedy not in told:
-            # Several numbers that one line changed have one remedy.
-            told.add(check.remedy)
-            lines += _folded(f"  {'':<{_WIDTH}}  {'':<{_NAMES}}  → ", check.remedy, width)
+        lines += _folded(f"  {_MARKS[check.status]:<{_WIDTH}}  {check.gate:<{_NAMES}}  ", check_message(check), width)
+        if not (check.is_failure or check.is_warning):
+            continue
+        # Several numbers that one line changed have one cause and one remedy.
+        for mark, said in (("", check_cause(check)), ("→ ", check.remedy)):
+            if said is not None and said not in told:
+                told.add(said)
+                lines += _folded(f"  {'':<{_WIDTH}}  {'':<{_NAMES}}  {mark}", said, width)
     lines += [f"  silenced: {finding.rule} at {place(finding.where)}" for finding in model.silenced]
     for note in model.notes:
         lines += _folded("  note: ", note, width)
