@@ -27,7 +27,7 @@ from analyzer.core.trial import Comparison
 from analyzer.core.verdict import Bound, Verdict
 from analyzer.derive.compare import compare
 from analyzer.diagnosis import Diagnosis, Judged
-from analyzer.doubts import doubt, doubt_notes, doubted
+from analyzer.doubts import doubt, doubt_notes, doubted, is_disturbed
 from analyzer.headline import headline
 from analyzer.measured import Measured
 from analyzer.reporting.rows import graph_label
@@ -94,6 +94,7 @@ def assemble(measured: Measured, *, target: str, next_command: str) -> Report:
         host_waits=_host_waits(before),
         crowd=_crowd(measured),
         origin=measured.origin,
+        generated_code=tuple(measured.generated_code),
     )
 
 
@@ -190,6 +191,7 @@ def _facts(measured: Measured, plans: tuple[PlanTrial, ...]) -> Facts:
         environment=measured.environment,
         ops=measured.ops,
         activity=measured.before.activity if measured.before else None,
+        is_disturbed=is_disturbed(measured),
     )
 
 

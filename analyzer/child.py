@@ -24,12 +24,23 @@ from typing import Any, Final
 from analyzer.core.errors import GraphboundError, InternalError, UserProgramError
 from analyzer.core.run import Event, LostChildError, PoisonedDeviceError, Skip
 from analyzer.core.settings import WorkloadSpec
-from analyzer.last_words import last_words
+from analyzer.last_words import hung_at, last_words
 
 POLL_S: Final = 0.1
 KILL_GRACE_S: Final = 2.0
+ASKED_WHERE: Final = signal.SIGUSR2
+"""To a process that does not answer: it writes the lines that its threads are at into its log, whatever it is doing."""
 PR_SET_PDEATHSIG: Final = 1
 """linux/prctl.h"""
+
+_DOING: Final = {
+    "load": "loading the model",
+    "capture": "compiling it with torch.compile's defaults",
+    "time_eager": "timing it without torch.compile",
+    "time": "timing its steps",
+    "profile": "recording its steps",
+}
+"""What is asked for, until the session says what it is doing."""
 
 ROOT: Final = Path(__file__).resolve().parents[1]
 
@@ -103,7 +114,7 @@ class Child:
             while True:
                 is_compiling = last is not None and last.key is not None and not last.is_over
                 has_own_limit = is_compiling and compile_limit_s is not None
-                message = self._receive(compile_limit_s if has_own_limit else limit_s, last)
+                message = self._receive(compile_limit_s if has_own_limit else limit_s, last, method)
                 match message:
                     case Event():
                         last = message
@@ -115,9 +126,9 @@ class Child:
                     case _:
                         raise InternalError(f"unexpected message from the child process: {type(message).__name__}")
         except (EOFError, ConnectionError) as error:
-            raise self._lost(last) from error
+            raise self._lost(last, method) from error
 
-    def _receive(self, limit_s: float | None, last: Event | None) -> Any:
+    def _receive(self, limit_s: float | None, last: Event | None, method: str) -> Any:
         assert self._pipe is not None
         deadline = None if limit_s is None else time.monotonic() + limit_s
         while not self._pipe.poll(POLL_S):
@@ -125,14 +136,41 @@ class Child:
                 raise EOFError  # what it started may live on and hold its end of the pipe
             self._on_event(None)
             if deadline is not None and time.monotonic() > deadline:
+                at = self._where_it_is()
                 self.close()
-                raise LostChildError(f"no answer for {limit_s:.0f} s {_moment(last)}", event=last, hung=True)
+                raise LostChildError(
+                    f"no answer for {limit_s:.0f} s {_moment(last, method)}",
+                    hint=f"it was at {at}" if at else None,
+                    event=last,
+                    hung=True,
+                )
         return self._pipe.recv()
+
+    def _where_it_is(self) -> str:
+        """The line that a process which does not answer is at; empty where it does not say even that."""
+        assert self._process is not None
+        with contextlib.suppress(OSError):
+            said = self._log.stat().st_size
+            os.kill(self._process.pid, ASKED_WHERE)
+            deadline = time.monotonic() + KILL_GRACE_S
+            size, grown = said, said
+            while (grown == said or grown != size) and time.monotonic() < deadline:
+                time.sleep(POLL_S)
+                size, grown = grown, self._log.stat().st_size
+            with self._log.open("rb") as log:
+                log.seek(said)
+                return hung_at(log.read().decode(errors="replace"), self._folder())
+        return ""
+
+    def _folder(self) -> Path | None:
+        """The one of the user's file; None where there is none."""
+        target = Path(self._spec.target).resolve()
+        return target.parent if target.exists() else None
 
     def _is_dead(self) -> bool:
         return self._process is not None and self._process.poll() is not None
 
-    def _lost(self, last: Event | None) -> LostChildError:
+    def _lost(self, last: Event | None, method: str) -> LostChildError:
         code = self._process.wait() if self._process else None
         self.close()
         how = (
@@ -140,15 +178,14 @@ class Child:
         )
         said = self._last_words()
         return LostChildError(
-            f"the process that runs the model {how} {_moment(last)}",
+            f"the process that runs the model {how} {_moment(last, method)}",
             hint=f"its last words: {said}" if said else None,
             event=last,
         )
 
     def _last_words(self) -> str:
         with contextlib.suppress(OSError):
-            target = Path(self._spec.target).resolve()
-            return last_words(self._log.read_text(errors="replace"), target.parent if target.exists() else None)
+            return last_words(self._log.read_text(errors="replace"), self._folder())
         return ""
 
     def close(self) -> None:
@@ -161,9 +198,9 @@ class Child:
             self._process = None
 
 
-def _moment(last: Event | None) -> str:
+def _moment(last: Event | None, method: str) -> str:
     if last is None:
-        return "while starting"
+        return f"while {_DOING.get(method, 'starting')}"
     return f"after it had {last.doing}" if last.is_over else f"while {last.doing}"
 
 
@@ -184,6 +221,7 @@ def main(fd: int) -> None:
     _die_with_parent()
     threading.Thread(target=_leave_with_parent, args=(parent,), daemon=True).start()
     faulthandler.enable()  # a crash then names the user's line in the log
+    faulthandler.register(ASKED_WHERE)  # and so does one that hangs, when it is asked
     pipe: Connection[Any, Any] = Connection(fd)
     session: Any = None
     while True:

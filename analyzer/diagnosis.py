@@ -24,6 +24,17 @@ from collectors.readers.kineto import read_trace
 
 
 @dataclass(frozen=True, slots=True)
+class Passes:
+    """One configuration of a workload, measured twice. `trace` is the file that the profiled pass left; `capture` is
+    None where it is not known what was compiled.
+    """
+
+    timing: Timing
+    trace: Path
+    capture: Capture | None
+
+
+@dataclass(frozen=True, slots=True)
 class Judged:
     region: Region
     budget: RegionBudget
@@ -50,19 +61,18 @@ class Diagnosis:
 
 
 def diagnose(
-    timing: Timing,
-    trace: Path,
-    capture: Capture | None,
+    passes: Passes,
     device: Device,
-    environment: Environment | None,
-    reference: Diagnosis | None = None,
+    environment: Environment | None = None,
     ops: OpLog | None = None,
+    reference: Diagnosis | None = None,
 ) -> Diagnosis:
-    """Explain one clean and one profiled pass. `reference` is the diagnosis of the fused run, whose kernels show
-    their operators where those of a CUDA graph or a C++ wrapper do not; `ops` says which operators are written in
-    Python. Raises UnreadableFileError.
+    """Explain what the two passes saw. `ops` says which operators are written in Python; `reference` is the diagnosis
+    of the fused run, whose kernels show their operators where those of a CUDA graph or a C++ wrapper do not. Raises
+    UnreadableFileError.
     """
-    attribution = attribute(read_trace(trace))
+    timing, capture = passes.timing, passes.capture
+    attribution = attribute(read_trace(passes.trace))
     context = Context(
         device=device,
         allow_tf32=environment.allows_tf32 if environment else None,

@@ -5,7 +5,7 @@ Pure, like the report: says so in notes, and takes verdicts back. Judges no regi
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Final, assert_never
 
 from analyzer.core.graphs import Capture, GraphKey
@@ -25,8 +25,9 @@ shared machine was then given more, or less, of its cores."""
 MOST_DRIFT: Final = 2.0
 """From here on more of a step is due to the machine than to the model, whatever the budget of one pass says."""
 
-DRIFTED: Final = (
-    "the machine changed between the clean pass and the comparison with the plan: measure again on an idle machine"
+OUTRUN: Final = (
+    "the machine changed between the clean pass and the recorded one, which took less than half as long although it "
+    "was profiled: measure again on an idle machine"
 )
 TICKED: Final = (
     "the steps' times are whole ticks of the scheduler, not of the model: measure again on an idle machine, with a CPU "
@@ -50,7 +51,10 @@ def doubt(measured: Measured) -> str | None:
         return UNLIKE_PASSES
     if _decisive_tick(measured) is not None:
         return TICKED
-    return DRIFTED if (_drift(measured) or 1.0) > MOST_DRIFT else None
+    drift = _drift(measured)
+    if drift is not None and drift.factor > MOST_DRIFT:
+        return f"the machine changed between the clean pass and {drift.compared}: measure again on an idle machine"
+    return OUTRUN if _is_outrun(measured) else None
 
 
 def doubted(measured: Measured) -> Measured:
@@ -60,6 +64,16 @@ def doubted(measured: Measured) -> Measured:
     planned = CHANGING if checked is not None and _changes(checked.timing) else None
     before, after = _undecided(measured.before, why), _undecided(measured.after, why or planned)
     return replace(measured, before=before, after=after)
+
+
+def is_disturbed(measured: Measured) -> bool:
+    """Whether other programs shared the machine with a pass, or it was another one at the next: its times may be
+    theirs, one way of running the model more than another's.
+    """
+    crowds = (measured.timing.crowd if measured.timing else None, _compared_crowd(measured))
+    drift = _drift(measured)
+    is_crowded = any(crowd is not None and crowd.is_crowded for crowd in crowds)
+    return is_crowded or _is_outrun(measured) or (drift is not None and drift.factor > DRIFT)
 
 
 def doubt_notes(measured: Measured) -> tuple[str, ...]:
@@ -156,7 +170,7 @@ def _graph_text(key: GraphKey | None, capture: Capture | None) -> str:
 
 def _crowd_notes(measured: Measured) -> tuple[str, ...]:
     timed = measured.timing.crowd if measured.timing is not None else None
-    compared = measured.verification.crowd if measured.verification is not None else None
+    compared = _compared_crowd(measured)
     notes = []
     if timed is not None and timed.is_crowded:
         notes.append(
@@ -171,24 +185,58 @@ def _crowd_notes(measured: Measured) -> tuple[str, ...]:
     return tuple(notes)
 
 
-def _drift(measured: Measured) -> float | None:
-    """How many times the step of the default differs between its two passes, at least 1; None with one of them."""
-    checked = measured.verification
-    if measured.timing is None or checked is None or checked.default.step_ns is None:
+def _compared_crowd(measured: Measured) -> Crowd | None:
+    return measured.verification.crowd if measured.verification is not None else None
+
+
+@dataclass(frozen=True, slots=True)
+class _Drift:
+    """How many times the step of the default differs between the clean pass and a later one, at least 1."""
+
+    factor: float
+    first_ns: int
+    second_ns: int
+    compared: str
+    """The later pass, as it is said."""
+
+
+def _drift(measured: Measured) -> _Drift | None:
+    """The largest; None where the clean pass stands alone."""
+    if measured.timing is None:
         return None
-    passes = sorted((measured.timing.step_ns.median_ns, checked.default.step_ns.median_ns))
-    return passes[1] / max(passes[0], 1)
+    checked, first_ns = measured.verification, measured.timing.step_ns.median_ns
+    later = (
+        ("the comparison with the plan", checked.default.step_ns if checked is not None else None),
+        ("the comparison with eager", measured.default_ns),
+    )
+    found = [
+        _Drift(_apart(first_ns, samples.median_ns), first_ns, samples.median_ns, compared)
+        for compared, samples in later
+        if samples is not None
+    ]
+    return max(found, key=lambda drift: drift.factor, default=None)
+
+
+def _apart(one_ns: int, other_ns: int) -> float:
+    return max(one_ns, other_ns) / max(min(one_ns, other_ns), 1)
+
+
+def _is_outrun(measured: Measured) -> bool:
+    """Whether the recorded steps, which the profiler can only lengthen, were far shorter than those without it."""
+    if measured.timing is None or measured.profiled_step_ns is None:
+        return False
+    return measured.timing.step_ns.median_ns > MOST_DRIFT * measured.profiled_step_ns
 
 
 def _drift_notes(measured: Measured) -> tuple[str, ...]:
-    drift, checked = _drift(measured), measured.verification
-    if drift is None or drift <= DRIFT or measured.timing is None or checked is None or checked.default.step_ns is None:
+    drift = _drift(measured)
+    if drift is None or drift.factor <= DRIFT:
         return _apart_notes(measured)
-    first, second = duration(measured.timing.step_ns.median_ns), duration(checked.default.step_ns.median_ns)
+    first, second = duration(drift.first_ns), duration(drift.second_ns)
     cause = "the machine changed in between" if not _changes(measured.timing) else "the steps are not alike"
     return (
-        f"a step took {first} in the first clean pass and {second} in the comparison, {ratio(drift)} apart: {cause}; "
-        "budgets, shares and verdicts are of the first",
+        f"a step took {first} in the first clean pass and {second} in {drift.compared}, {ratio(drift.factor)} apart: "
+        f"{cause}; budgets, shares and verdicts are of the first",
     )
 
 

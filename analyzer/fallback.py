@@ -9,11 +9,14 @@ from analyzer.derive.compare import compare
 from analyzer.measured import Measured
 
 
-def better_plan(measured: Measured, objective: Objective = Objective.LATENCY) -> Plan | None:
+def better_plan(
+    measured: Measured, objective: Objective = Objective.LATENCY, memory_limit_bytes: int | None = None
+) -> Plan | None:
     """What to fall back on when the verified plan does not hold; None when it does.
 
     It holds where it is faster than the default beyond noise, or, where something else than latency is aimed at, not
-    slower; and never where eager is faster. The default falls back on the model as it is.
+    slower; and never where eager is faster, unless that is known to need more memory than the limit. The default falls
+    back on the model as it is.
     """
     checked, plan = measured.verification, measured.plan
     assert checked is not None
@@ -31,6 +34,9 @@ def better_plan(measured: Measured, objective: Objective = Objective.LATENCY) ->
     change = compare(default, planned).outcome
     enough = (Change.FASTER,) if objective is Objective.LATENCY else (Change.FASTER, Change.SAME)
     best_ns = default if is_wrong or change not in enough else planned
-    if compare(best_ns, eager).outcome is Change.FASTER or (is_wrong and is_default):
+    peak = checked.eager.peak_bytes
+    is_too_large = memory_limit_bytes is not None and peak is not None and peak > memory_limit_bytes
+    is_eager_better = compare(best_ns, eager).outcome is Change.FASTER and not is_too_large
+    if is_eager_better or (is_wrong and is_default):
         return measured.plan_of({}, is_compiled=False)
     return default_plan if best_ns is default and not is_default else None

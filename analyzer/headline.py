@@ -8,6 +8,7 @@ from analyzer.core.budget import Budget, Part
 from analyzer.core.graphs import GraphKey
 from analyzer.core.quantities import durations, ratio_with_interval, share
 from analyzer.core.trial import Change, Comparison, TrialOutcome
+from analyzer.derive.compare import compare
 from analyzer.measured import Measured
 from analyzer.session_words import wrong_reason
 
@@ -97,6 +98,9 @@ def _outcome(measured: Measured, comparison: Comparison) -> str:
     if not _is_compiled(measured):
         return _left_alone(measured, comparison.outcome, f"{times} for default against eager, {factor}")
     match comparison.outcome:
+        case Change.SAME | Change.NOISY if _is_eager_faster(measured):
+            # Such a plan stands for one reason alone (see fallback.better_plan).
+            return f"torch.compile default stays, as eager is faster but over the memory limit: {times}, {factor}"
         case Change.FASTER:
             return f"The plan: {times}, {factor}"
         case Change.SAME:
@@ -109,6 +113,13 @@ def _outcome(measured: Measured, comparison: Comparison) -> str:
             return "The plan gave wrong results and was dropped"
         case _:
             assert_never(comparison.outcome)
+
+
+def _is_eager_faster(measured: Measured) -> bool:
+    checked = measured.verification
+    if checked is None or checked.eager.step_ns is None or checked.planned.step_ns is None:
+        return False
+    return compare(checked.planned.step_ns, checked.eager.step_ns).outcome is Change.FASTER
 
 
 def _left_alone(measured: Measured, outcome: Change, figures: str) -> str:

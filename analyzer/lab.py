@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Final
 
 from analyzer.core.report import WorkloadFacts
@@ -24,28 +25,32 @@ MAX_RESTARTS: Final = 8
 """Beyond so many lost processes the search ends with what it has."""
 
 
-class PipelineLab:
-    """Builds candidates and measures trials. A lost process costs the candidate it was at; a fresh one goes on.
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """Wall time: for compiling one candidate, and for the whole search from now on, None where nothing bounds that."""
 
-    `budget_s` is the wall time from now on, None where nothing bounds it.
-    """
+    compile_s: float
+    search_s: float | None = None
+
+
+class PipelineLab:
+    """Builds candidates and measures trials. A lost process costs the candidate it was at; a fresh one goes on."""
 
     def __init__(
         self,
         driver: Driver,
         measured: Measured,
         progress: Narrator,
-        compile_timeout_s: float,
+        limits: Limits,
         *,
         needs_fresh: bool,
         skip: Sequence[Skip] = (),
-        budget_s: float | None = None,
     ) -> None:
-        self._ends_s = None if budget_s is None else time.monotonic() + budget_s
+        self._ends_s = None if limits.search_s is None else time.monotonic() + limits.search_s
         self._driver = driver
         self._measured = measured
         self._progress = progress
-        self._timeout_s = compile_timeout_s
+        self._timeout_s = limits.compile_s
         self._needs_start = needs_fresh
         self._needs_judge = True
         self._skip: list[Skip] = list(skip)

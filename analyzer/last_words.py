@@ -1,4 +1,5 @@
-"""What a lost process said last, out of its log: the line it died at where Python saw it die, else its last lines."""
+"""What a lost process said last, out of its log: the line it died at where Python saw it die, else its last lines; of
+one that hangs, the line that it is at."""
 
 from __future__ import annotations
 
@@ -11,6 +12,7 @@ LONGEST: Final = 400
 """Characters: a hint, not a log."""
 
 _FATAL: Final = re.compile(r"^Fatal Python error: (?P<what>.+)$", re.M)
+_ANY_THREAD: Final = re.compile(r"^(?:Current thread|Thread) [^\n]*\n(?P<frames>(?:  [^\n]*\n?)+)", re.M)
 _THREAD: Final = re.compile(r"^Current thread [^\n]*\n(?P<frames>(?:  [^\n]*\n?)+)", re.M)
 _FRAME: Final = re.compile(r'^  File "(?P<file>[^"]+)", line (?P<line>\d+) in (?P<function>.+)$', re.M)
 
@@ -27,6 +29,17 @@ def last_words(log: str, folder: Path | None) -> str:
         return what if at is None else f"{what} at {_shown(at['file'])}:{at['line']} in {at['function']}"
     lines = [line.strip() for line in log.splitlines() if line.strip()]
     return " | ".join(lines[-LAST_LINES:])[:LONGEST]
+
+
+def hung_at(log: str, folder: Path | None) -> str:
+    """`net.py:12 in forward`, of what faulthandler wrote when it was asked: the innermost frame in `folder` of any
+    thread, else that of the main one, which it writes last. Empty where it wrote nothing.
+    """
+    threads = [list(_FRAME.finditer(thread["frames"])) for thread in _ANY_THREAD.finditer(log)]
+    frames = [frame for thread in reversed(threads) for frame in thread]
+    mine = [f for f in frames if folder is not None and Path(f["file"]).is_relative_to(folder)]
+    at = next(iter(mine or frames), None)
+    return "" if at is None else f"{_shown(at['file'])}:{at['line']} in {at['function']}"
 
 
 def _shown(file: str) -> str:

@@ -8,6 +8,7 @@ from typing import Final
 
 from analyzer.core.device import Device, Versions
 from analyzer.core.environment import Environment
+from analyzer.core.generated_code import StoredCode
 from analyzer.core.graphs import Capture, GraphKey
 from analyzer.core.ops import OpLog
 from analyzer.core.origin import Origin
@@ -57,6 +58,7 @@ class Measured:
     notes: list[str] = field(default_factory=list)
     partial: str | None = None
     origin: Origin | None = None
+    generated_code: list[StoredCode] = field(default_factory=list)
 
     @property
     def digests(self) -> tuple[str, ...]:

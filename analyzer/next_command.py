@@ -58,7 +58,7 @@ def _of_search(settings: RunSettings) -> tuple[Option, ...]:
     return (
         ("--candidates", ",".join(settings.candidates) or None),
         ("--compile-timeout", repr(settings.compile_timeout_s) if is_patient else None),
-        ("--budget", None if settings.budget_s is None else f"{settings.budget_s:.3f}"),
+        ("--budget", None if settings.budget_s is None else f"{settings.budget_s:.15g}s"),
         ("--objective", None if settings.objective is Objective.LATENCY else settings.objective.value),
         ("--memory-limit", None if settings.memory_limit_bytes is None else f"{settings.memory_limit_bytes}B"),
         *(("--backend", name) for name in settings.backends),

@@ -9,6 +9,7 @@ from typing import Final
 from analyzer.core.errors import GraphboundError
 from analyzer.core.trial import Trial, TrialOutcome
 from analyzer.session_words import outcome, wrong_reason
+from collectors.effects import without_models_own
 from collectors.reference import step_results
 from collectors.state import State
 from collectors.step import Stepper
@@ -52,7 +53,7 @@ def _measured(workload: Workload, state: State, default: Stepper, judge: Judge |
     if judge is not None:
         state.restore()
         packaged.prepare()
-        accuracy = judge.judge(step_results(packaged))
+        accuracy = judge.judge(without_models_own(step_results(packaged), state.written))
     trial = Trial(outcome=outcome(accuracy), accuracy=accuracy, compile_ns=package.compile_ns)
     if accuracy is not None and not accuracy.is_right:
         return replace(trial, reason=wrong_reason(accuracy))

@@ -14,6 +14,7 @@ from typing import Any, Final
 from analyzer.after_recording import judge_default, run_variants
 from analyzer.asked import require_possible
 from analyzer.assemble import assemble
+from analyzer.code_stage import keep_code
 from analyzer.core.errors import ExitCode, GraphboundError
 from analyzer.core.graphs import Capture
 from analyzer.core.origin import Origin
@@ -21,13 +22,13 @@ from analyzer.core.plan import FUSED, Plan
 from analyzer.core.report import Report, Stage
 from analyzer.core.run import Finished, LostChildError, Skip
 from analyzer.core.settings import Mode, RunSettings, WorkloadSpec
-from analyzer.diagnosis import diagnose
+from analyzer.diagnosis import Passes, diagnose
 from analyzer.driver import ChildDriver, Driver, LocalDriver
 from analyzer.excerpts import with_excerpts
 from analyzer.export_stage import export_model, require_one_graph
 from analyzer.fallback import better_plan
 from analyzer.interrupts import exit_code_of, undisturbed, what_ended
-from analyzer.lab import PipelineLab, outcome_of, start_afresh
+from analyzer.lab import Limits, PipelineLab, outcome_of, start_afresh
 from analyzer.measured import NOT_VERIFIED, Measured
 from analyzer.narrator import Narrator
 from analyzer.next_command import next_command
@@ -82,7 +83,7 @@ def analyze_in_process(
     *,
     mode: str = "inference",
     device: str | None = None,
-    optimize: bool = True,
+    optimize: bool | Path = True,
     out: str | Path | None = None,
     progress: Progress | None = None,
 ) -> Report:
@@ -90,7 +91,8 @@ def analyze_in_process(
 
     `inputs` are a tuple of arguments, a dict of keyword arguments or one tensor, or `model` is an
     `analyzer.Workload` and `inputs` None. Without `out` the run folder is a temporary one and is removed. A candidate
-    that crashes takes this process with it: the command isolates each, this does not. Raises GraphboundError.
+    that crashes takes this process with it: the command isolates each, this does not. `optimize` may be the path of a
+    plan, which is verified in place of a search. Raises GraphboundError.
     """
     from collectors.as_found import left_as_found  # imports torch, which the caller has
     from collectors.workload import Workload
@@ -103,10 +105,11 @@ def analyze_in_process(
     return finished.report
 
 
-def _finish_in_process(workload: Any, optimize: bool, out: str | Path | None, progress: Progress) -> Finished:
+def _finish_in_process(workload: Any, optimize: bool | Path, out: str | Path | None, progress: Progress) -> Finished:
     spec = WorkloadSpec(target=workload.name, mode=Mode(workload.mode), device=workload.device)
     kept = None if out is None else str(out)
-    settings = RunSettings(workload=spec, out=kept, optimize=optimize, isolate=False)
+    plan = str(optimize) if isinstance(optimize, Path) else None
+    settings = RunSettings(workload=spec, out=kept, optimize=bool(optimize), isolate=False, plan=plan)
     told = Narrator(progress)
     driver = LocalDriver(workload, told.hear)
     with TemporaryDirectory(prefix="graphbound-") as scratch:
@@ -159,7 +162,7 @@ class _Run:
                 self._driver.close()
         with undisturbed():
             report = self._save()
-        if self._settings.out is not None or self._settings.isolate:  # else the folder is a temporary one
+        if self._is_kept:
             draw_page(report, self._folder, self._progress)
         return Finished(report, exit_code, self._folder.shown, ended_by)
 
@@ -183,6 +186,11 @@ class _Run:
         return next_command(self._settings, self._measured, self._folder.shown, is_interrupted=is_interrupted)
 
     # -- the stages -----------------------------------------------------------------------------------------------
+
+    @property
+    def _is_kept(self) -> bool:
+        """Whether the folder outlives the run; in a notebook that asks for none it is a temporary one."""
+        return self._settings.out is not None or self._settings.isolate
 
     _stage_name: str = "starting"
     _is_interrupted: bool = False
@@ -247,6 +255,7 @@ class _Run:
             measured.compile_ns = self._driver.call("compile_times")
             reasons = dict.fromkeys(measured.uncompiled.values())
             measured.notes += [f"a graph was left uncompiled: {reason}" for reason in reasons]
+            self._keep_code()
         with self._stage("timing without the profiler"):
             measured.timing = self._driver.call("time", limit_s=STEP_LIMIT_S)
             in_turn = self._driver.call("time_against_eager", limit_s=STEP_LIMIT_S)
@@ -304,14 +313,8 @@ class _Run:
         assert measured.timing is not None
         assert measured.device is not None
         with self._stage("explaining"):
-            measured.before = diagnose(
-                measured.timing,
-                trace,
-                measured.capture,
-                measured.device,
-                measured.environment,
-                ops=measured.ops,
-            )
+            passes = Passes(measured.timing, trace, measured.capture)
+            measured.before = diagnose(passes, measured.device, measured.environment, measured.ops)
             measured.predicted_ns = predictions(measured)
 
     def _save_so_far(self) -> None:
@@ -328,10 +331,9 @@ class _Run:
                 self._driver,
                 measured,
                 self._progress,
-                settings.compile_timeout_s,
+                Limits(settings.compile_timeout_s, search_seconds(settings, measured)),
                 needs_fresh=is_fresh,
                 skip=self._skip,
-                budget_s=search_seconds(settings, measured),
             )
             if settings.plan is not None:
                 measured.plan = renewed_plan(settings.plan, measured, lab)
@@ -351,11 +353,17 @@ class _Run:
         with self._stage("verifying the plan"):
             assert measured.plan is not None
             self._verify_once(measured.plan)
-            while (better := better_plan(measured, self._settings.objective)) is not None:
+            aims = self._settings.objective, self._settings.memory_limit_bytes
+            while (better := better_plan(measured, *aims)) is not None:
                 measured.plan = replace(better, note=NOT_VERIFIED)
                 self._verify_once(better)
             measured.plan = with_evidence(measured.plan, measured)
+            self._keep_code(measured.plan)
             self._driver.call("profile_plan", self._folder.after_trace, limit_s=STEP_LIMIT_S)
+
+    def _keep_code(self, plan: Plan | None = None) -> None:
+        if self._is_kept:
+            keep_code(self._driver, self._measured, self._folder.path, plan)
 
     def _verify_once(self, plan: Plan) -> None:
         limit_s = self._settings.compile_timeout_s + STEP_LIMIT_S
@@ -377,12 +385,5 @@ class _Run:
         if checked is None or checked.timing is None or measured.device is None or measured.before is None:
             return
         with self._stage("explaining the plan"):
-            measured.after = diagnose(
-                checked.timing,
-                self._folder.after_trace,
-                measured.capture,
-                measured.device,
-                measured.environment,
-                reference=measured.before,
-                ops=measured.ops,
-            )
+            passes = Passes(checked.timing, self._folder.after_trace, measured.capture)
+            measured.after = diagnose(passes, measured.device, measured.environment, measured.ops, measured.before)

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Final, Protocol, TextIO
 
-from analyzer.core.quantities import clock
+from analyzer.core.quantities import NS_PER_S, clock
 from analyzer.reporting.plain_text import plain
 
 if TYPE_CHECKING:
@@ -18,8 +18,6 @@ if TYPE_CHECKING:
 
 Clock = Callable[[], int]
 """Nanoseconds from any fixed moment."""
-
-NS_PER_S: Final = 1_000_000_000
 
 REFRESH_NS: Final = NS_PER_S // 10
 """A live line is drawn at most ten times a second; more is not seen."""

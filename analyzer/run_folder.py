@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
+from analyzer.code_files import clear_code
 from analyzer.core.errors import UsageError
 from analyzer.core.plan import Plan
 from analyzer.core.report import Report
@@ -113,6 +114,7 @@ class RunFolder:
             self.program_log,
         ):
             old.unlink(missing_ok=True)
+        clear_code(self.path)
 
     def save_report(self, report: Report, steps: tuple[ShownStep, ...] = ()) -> None:
         """Both forms of it; `steps` are those of the traces, for the page. Raises OSError."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
+from analyzer.core.quantities import NS_PER_S
 from analyzer.core.settings import RunSettings
 from analyzer.measured import Measured
 
@@ -27,8 +28,6 @@ RECOMPILE_SHARE: Final = 0.5
 
 LOADING: Final = "loading the model"
 """The stage of the run that a plain program would have as well."""
-
-NS_PER_S: Final = 1e9
 
 
 def search_seconds(settings: RunSettings, measured: Measured) -> float | None:

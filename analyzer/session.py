@@ -14,6 +14,7 @@ from typing import Any, Final, TypeVar
 
 from analyzer.core.device import Versions
 from analyzer.core.environment import Environment
+from analyzer.core.generated_code import GeneratedCode
 from analyzer.core.graphs import Capture
 from analyzer.core.ops import OpLog
 from analyzer.core.plan import FUSED, Plan
@@ -27,14 +28,16 @@ from analyzer.package_trial import package_trial
 from analyzer.session_ears import Announcer, CompileClock, Telling
 from analyzer.session_judge import StepJudge
 from analyzer.session_trials import Bench, default_compile_ns, uses_cuda_graphs, with_memory, with_samples
-from analyzer.session_words import first_step_notes, nothing_compiled, root_of, way
+from analyzer.session_words import first_step_notes, nothing_compiled, require_lasting, root_of, way
 from collectors import torch_compat
 from collectors.capture import GraphLog
 from collectors.crowd import crowd_between, read_crowd
 from collectors.describe import unwrapped, workload_facts
+from collectors.effects import written
 from collectors.environment import read_environment
 from collectors.health import device_is_healthy
 from collectors.host_ahead import RegionAhead, sample_host_ahead
+from collectors.kept_code import KeptCode
 from collectors.loading import load_workload
 from collectors.memory import TrialMemory
 from collectors.op_log import record_ops
@@ -44,17 +47,10 @@ from collectors.profiler import profile_steps
 from collectors.reference import step_results
 from collectors.sameness import StepWatch
 from collectors.set_timing import first_passes, sets_in_turn, time_sets
+from collectors.spent_inputs import spent_inputs
 from collectors.state import State
 from collectors.step import Stepper
-from collectors.timing import (
-    MIN_SAMPLES,
-    as_it_is,
-    sample_in_turn,
-    sample_steps,
-    time_workload,
-    turn_count,
-    warm_up,
-)
+from collectors.timing import MIN_SAMPLES, as_it_is, sample_in_turn, sample_steps, time_workload, turn_count, warm_up
 from collectors.user_errors import describe
 from collectors.variants import run_variants
 from collectors.versions import known_backends, versions
@@ -98,14 +94,19 @@ class Session:
     # -- observing ------------------------------------------------------------------------------------------------
 
     def start(self) -> WorkloadFacts:
-        """Run one eager step, so that a model that does not run is told apart from one that does not compile."""
+        """Run one eager step, so that a model that does not run is told apart from one that does not compile.
+
+        Raises UsageError for inputs that this step used up.
+        """
         self._announce(Event("running the model once"))
         with self._telling("the model's first step"):
             self._state.restore()
             self._eager.prepare()
             results = step_results(self._eager)
+        require_lasting(spent_inputs(self._workload.every_set))
         self._notes += first_step_notes(not_finite(results), unread(results), self._state.unread)
         self._state.mutates_inputs = self._state.changed_inputs()
+        self._state.written = written(self._workload, self._state)
         if self._state.mutates_inputs:
             self._notes.append("the step writes into its inputs: they are put back before each step")
         if self._workload.mode is Mode.INFERENCE and self._state.changed_model():
@@ -154,6 +155,10 @@ class Session:
         """The graphs that torch's defaults cannot compile or run, by digest, and why; such a graph runs as captured."""
         found = ((graph.digest, graph.failures.get(FUSED)) for graph in self._backend.graphs)
         return {digest: failure.reason for digest, failure in found if failure is not None}
+
+    def generated_code(self) -> tuple[GeneratedCode, ...]:
+        """Of the default's graphs; once a plan is verified of its, with none where it is the default or eager."""
+        return self._code.codes()
 
     def time(self) -> Timing:
         """The clean pass."""
@@ -358,6 +363,7 @@ class Session:
         self._is_built = False
         self._reset_log()
         self._clock.begin_build()
+        self._code = KeptCode(FUSED)
         self._backend = SwitchBackend(wanted, self._watch(), self._skip)
         self._compiled = self._stepper(self._backend)
         judge, device, kept = self._judge.accuracy, self._workload.device, self._judge.kept_bytes
@@ -365,6 +371,7 @@ class Session:
         self._state.restore()
 
     def _planned(self, plan: Plan, default: Stepper) -> Stepper:
+        self._code = KeptCode()
         if not plan.is_compiled:
             return self._eager
         # A plan of defaults is the default: measured against itself it shows the noise, and is compiled once.
@@ -372,8 +379,8 @@ class Session:
 
     def _watch(self) -> Watch:
         device = self._workload.device
-        extra = KERNEL_ROWS_ON_CPU if device == "cpu" else ()
-        return Watch(device, self._probe, Announcer(self._announce, self._log, self._clock), extra, self._is_over)
+        announcer = Announcer(self._announce, self._log, self._clock, self._code)
+        return Watch(device, self._probe, announcer, KERNEL_ROWS_ON_CPU if device == "cpu" else (), self._is_over)
 
     def _is_over(self) -> bool:
         return self._ends_s is not None and time.monotonic() > self._ends_s

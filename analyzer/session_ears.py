@@ -14,10 +14,10 @@ from analyzer.core.run import Event
 from analyzer.derive.cpu_causes import graph_loops
 from collectors.capture import GraphLog
 from collectors.code_size import code_bytes
+from collectors.kept_code import KeptCode
 from collectors.step import is_in_users_step
 from collectors.user_errors import describe, hook_fault, own_fault, user_error
-from optimizers.candidates.base import Candidate
-from optimizers.candidates.pair import Pair
+from optimizers.candidates.pair import AnyCandidate
 
 
 class Telling:
@@ -83,27 +83,32 @@ class CompileClock:
 class Announcer:
     """Passes what the backend does on to the session's owner and into the log."""
 
-    def __init__(self, announce: Callable[[Event], None], log: GraphLog, clock: CompileClock) -> None:
+    def __init__(
+        self, announce: Callable[[Event], None], log: GraphLog, clock: CompileClock, kept: KeptCode | None = None
+    ) -> None:
         self._announce = announce
         self._log = log
         self._clock = clock
+        self._kept = kept
 
-    def compiling(self, key: GraphKey, candidate: Candidate | Pair) -> None:
+    def compiling(self, key: GraphKey, candidate: AnyCandidate) -> None:
         self._clock.begin(key.digest, candidate.id)
         self._log.compiling = key
         self._announce(Event(f"compiling {candidate.title}", key, candidate.id))
 
-    def compiled(self, key: GraphKey, candidate: Candidate | Pair, dynamo: Any, aot: Any) -> None:
+    def compiled(self, key: GraphKey, candidate: AnyCandidate, dynamo: Any, aot: Any) -> None:
         self._log.add_graph(key, dynamo, aot)
 
     def counted(
-        self, key: GraphKey, candidate: Candidate | Pair, traffic_bytes: int | None, kernels: tuple[KernelFacts, ...]
+        self, key: GraphKey, candidate: AnyCandidate, traffic_bytes: int | None, kernels: tuple[KernelFacts, ...]
     ) -> None:
         if traffic_bytes is not None:
             self._log.add_traffic(key, traffic_bytes)
         self._log.add_kernels(key, kernels)
 
-    def generated(self, key: GraphKey, candidate: Candidate | Pair, code: str) -> None:
+    def generated(self, key: GraphKey, candidate: AnyCandidate, code: str) -> None:
+        if self._kept is not None:
+            self._kept.add(key, candidate.id, code)
         if candidate.id == FUSED:
             self._log.add_code(key, code_bytes(code))
             found = graph_loops(key, code)
@@ -114,7 +119,7 @@ class Announcer:
         for reason in reasons:
             self._log.add_refusal(key, reason)
 
-    def finished(self, key: GraphKey, candidate: Candidate | Pair) -> None:
+    def finished(self, key: GraphKey, candidate: AnyCandidate) -> None:
         self._clock.end(key.digest, candidate.id)
         self._log.compiling = None
         self._announce(Event(f"compiled {candidate.title}", key, candidate.id, is_over=True))

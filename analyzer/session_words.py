@@ -6,7 +6,7 @@ from collections.abc import Collection, Sequence
 from pathlib import Path
 from typing import Final
 
-from analyzer.core.errors import UserProgramError
+from analyzer.core.errors import UsageError, UserProgramError
 from analyzer.core.plan import EAGER
 from analyzer.core.run import Way
 from analyzer.core.samples import Samples
@@ -34,6 +34,15 @@ def not_finite_note(paths: Sequence[str]) -> str:
         f"NaN or infinity in {paths[0]}{more} of the model as it is: times hold, but what is not finite cannot show "
         "whether a candidate computes the same"
     )
+
+
+def require_lasting(spent: Sequence[str]) -> None:
+    """Raises UsageError where the first step used up inputs: every further one would run on nothing."""
+    if spent:
+        raise UsageError(
+            f"input {spent[0]} gives nothing after the first step: it is an iterator, which can be gone through once",
+            hint="give a list or a tuple in its place; steps are run again and again on the same inputs",
+        )
 
 
 def nothing_compiled(reason: str) -> UserProgramError:

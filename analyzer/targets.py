@@ -8,6 +8,7 @@ from typing import Final, TypeVar
 from analyzer.core.budget import Part
 from analyzer.core.errors import UsageError
 from analyzer.core.graphs import Capture, Direction, GraphKey
+from analyzer.core.quantities import NS_PER_S
 from analyzer.core.settings import RunSettings
 from analyzer.core.spelling import did_you_mean
 from analyzer.core.timing import RegionTiming, Timing
@@ -17,7 +18,6 @@ from analyzer.derive.predict import Replayed, host_lead_ns, predict_cpp_wrapper,
 from analyzer.diagnosis import Judged
 from analyzer.doubts import DRIFT
 from analyzer.measured import Measured
-from optimizers.candidates.base import Candidate
 from optimizers.candidates.combine import combined
 from optimizers.candidates.cpp_wrapper import CPP_WRAPPER
 from optimizers.candidates.cpp_wrapper_cuda_graph import CPP_WRAPPER_CUDA_GRAPH
@@ -26,7 +26,7 @@ from optimizers.candidates.cuda_graphs import CUDA_GRAPHS
 from optimizers.candidates.cuda_graphs_whole import CUDA_GRAPHS_WHOLE
 from optimizers.candidates.eager import EAGER
 from optimizers.candidates.known import candidate_of, known_candidates
-from optimizers.candidates.pair import Pair, changes_of, pair_of
+from optimizers.candidates.pair import AnyCandidate, changes_of, pair_of
 from optimizers.candidates.registered_backend import PREFIX, backend_candidate
 from optimizers.contenders import Contenders, Site, contenders
 from optimizers.plan import release_of
@@ -39,8 +39,6 @@ _FROM_CPP: Final = (CPP_WRAPPER.id, CPP_WRAPPER_EAGER.id)
 
 _FOR_TESTS: Final = "_TESTING_ONLY"
 """How torch's own backends end that fail on purpose."""
-
-NS_PER_S: Final = 1e9
 
 Ns = TypeVar("Ns", int, float)
 
@@ -89,7 +87,7 @@ def contenders_for(settings: RunSettings, measured: Measured) -> Contenders:
     named = tuple(map(pair_of, settings.candidates))
     asked = (*(pair.forward if pair.is_single else pair for pair in named), *backends)
     known = [candidate for candidate in known_candidates(settings.backends) if not candidate.changes]
-    some: tuple[Candidate | Pair, ...] = asked if named else tuple(known)
+    some: tuple[AnyCandidate, ...] = asked if named else tuple(known)
     allowed = tuple(candidate_of(change) for change in settings.allow)
     some += tuple(candidate for candidate in allowed if candidate not in some)
     return contenders(some, combined, _site(measured), (candidate.id for candidate in asked))

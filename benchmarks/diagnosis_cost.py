@@ -16,10 +16,10 @@ import subprocess
 import sys
 import tempfile
 import time
-from pathlib import Path
 from typing import Any, Final
 
-ROOT: Final = Path(__file__).resolve().parents[1]
+from benchmarks.verdicts.processes import ROOT, analyze_command
+
 RESULTS: Final = ROOT / "benchmarks" / "results" / "diagnosis_cost.json"
 ROUNDS: Final = 3
 
@@ -31,7 +31,6 @@ work = load_workload(WorkloadSpec(sys.argv[1]))
 with torch.no_grad():
     torch.compile(work.model)(*work.args, **work.kwargs)
 """
-ANALYZE: Final = "import sys; from analyzer.cli import main; sys.exit(main())"
 
 
 def main() -> int:
@@ -46,7 +45,7 @@ def main() -> int:
             busy.append(round(os.getloadavg()[0], 1))
             plain_s.append(wall([sys.executable, "-c", PLAIN, file]))
             with tempfile.TemporaryDirectory() as out:
-                analyze_s.append(wall([sys.executable, "-c", ANALYZE, file, "--no-optimize", "-q", "--out", out]))
+                analyze_s.append(wall(analyze_command(file, "--no-optimize", "-q", "--out", out)))
             print(file, f"plain {plain_s[-1]} s, analyze {analyze_s[-1]} s, load before {busy[-1]}", flush=True)
         results[file] = {
             "plain_s": plain_s,

@@ -18,7 +18,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
 
-ROOT: Final = Path(__file__).resolve().parents[1]
+from benchmarks.verdicts.processes import ROOT, analyze_command
+
 RESULTS: Final = ROOT / "benchmarks" / "results" / "main_job.json"
 
 
@@ -72,8 +73,7 @@ def main() -> int:
 
 def run_case(case: Case, out: Path) -> dict[str, Any]:
     """Run one case and take its figures from the report it wrote."""
-    command = [sys.executable, "-c", "import sys; from analyzer.cli import main; sys.exit(main())"]
-    command += [case.target, "--out", str(out), *case.flags]
+    command = analyze_command(case.target, "--out", str(out), *case.flags)
     start = time.monotonic()
     done = subprocess.run(
         command, cwd=ROOT, env={**os.environ, **case.environment}, capture_output=True, text=True, errors="replace"

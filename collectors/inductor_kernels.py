@@ -15,6 +15,9 @@ from analyzer.core.graphs import KernelFacts, OpCount
 SECTOR_BYTES: Final = 32
 """The least that a GPU of NVIDIA reads from memory (CUDA C++ Best Practices Guide, coalesced access)."""
 
+NEAREST_CACHE_BYTES: Final = 32 * 2**10
+"""The first data cache of a core, on x86 and Arm servers alike: what fits is found there however it is read."""
+
 _ADDS: Final = "atomic_add"
 """The mode of a store that reads what it adds to."""
 
@@ -30,7 +33,8 @@ def facts_of(name: str, schedule: Iterable[Any], kernel: Any, graph: Any) -> Ker
     """
     nodes = _flat(schedule, kernel)
     try:
-        reads, writes = _traffic(nodes, graph)
+        read, written = _accesses(nodes, graph)
+        reads, writes = (_bytes_of(deps, graph) for deps in (read, written))
         return KernelFacts(
             name=name,
             bytes=sum(reads) + sum(writes),
@@ -39,6 +43,7 @@ def facts_of(name: str, schedule: Iterable[Any], kernel: Any, graph: Any) -> Ker
             ops=_ops(nodes),
             reads=reads,
             writes=writes,
+            again_bytes=sum(_again(name, deps, graph) for part in (read, written) for name, deps in part.items()),
         )
     except (TypeError, ValueError, AttributeError, KeyError, NotImplementedError, AssertionError):
         return None
@@ -59,8 +64,11 @@ def _flat(schedule: Iterable[Any], kernel: Any) -> list[Any]:
     return list(dict.fromkeys(found))
 
 
-def _traffic(nodes: list[Any], graph: Any) -> tuple[tuple[int, ...], tuple[int, ...]]:
-    """Bytes read and written, a buffer each."""
+_Accesses = dict[str, list[Any]]
+
+
+def _accesses(nodes: list[Any], graph: Any) -> tuple[_Accesses, _Accesses]:
+    """What is read and written outside of the kernel, by buffer."""
     inside = {dep.name for node in nodes for dep in node.read_writes.writes}
     read: dict[str, list[Any]] = defaultdict(list)
     written: dict[str, list[Any]] = defaultdict(list)
@@ -74,10 +82,12 @@ def _traffic(nodes: list[Any], graph: Any) -> tuple[tuple[int, ...], tuple[int, 
                 written[_real(dep.name, graph)].append(dep)
             if getattr(dep, "mode", None) == _ADDS:
                 read[_real(dep.name, graph)].append(dep)
-    return (
-        tuple(size for name, deps in read.items() if (size := _touched(name, deps, graph))),
-        tuple(size for name, deps in written.items() if (size := _touched(name, deps, graph))),
-    )
+    return read, written
+
+
+def _bytes_of(accesses: _Accesses, graph: Any) -> tuple[int, ...]:
+    """A buffer each."""
+    return tuple(size for name, deps in accesses.items() if (size := _touched(name, deps, graph)))
 
 
 def _real(name: str, graph: Any) -> str:
@@ -100,6 +110,17 @@ def _touched(name: str, deps: list[Any], graph: Any) -> int:
     whole = int(graph.get_numel(name)) * item
     pieces = {_place(dep): _reach(dep, whole, item) for dep in deps}
     return min(whole, sum(pieces.values()))
+
+
+def _again(name: str, deps: list[Any], graph: Any) -> int:
+    """Bytes of one buffer that are reached through an index more than once; 0 where the nearest cache holds it all."""
+    item = int(graph.get_dtype(name).itemsize)
+    whole = int(graph.get_numel(name)) * item
+    if whole <= NEAREST_CACHE_BYTES:
+        return 0
+    indirect = [dep for dep in deps if type(dep).__name__ == "MemoryDep" and dep.is_indirect()]
+    reached = sum({_place(dep): _reach(dep, whole, item) for dep in indirect}.values())
+    return max(reached - whole, 0)
 
 
 def _place(dep: Any) -> str:

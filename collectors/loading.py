@@ -37,7 +37,7 @@ FORMS: Final = (
     "of dicts, or a generator), and with get_input_variants(device) for what is compiled again",
     "class Model(nn.Module) with get_init_inputs() and get_inputs()",
     "module-level model and inputs (or example_inputs)",
-    "--entry FUNCTION, a function returning (model, inputs) or an analyzer.Workload",
+    "--entry FUNCTION, a function returning (model, inputs) or analyzer.Workload.of(model, inputs, step=STEP)",
     f"instead of a file: {', '.join(SCHEMES)}",
 )
 """Every form a workload may have, in the order in which they are looked for."""
@@ -195,7 +195,7 @@ def _from_entry(file: _UserFile, entry: str) -> Workload:
     if not isinstance(returned, tuple) or len(returned) != 2:
         raise UsageError(
             f"{entry}() in {display_path(file.path)} returned {_kind(returned)}",
-            hint="return (model, inputs) or an analyzer.Workload",
+            hint="return (model, inputs) or analyzer.Workload.of(model, inputs, step=STEP)",
         )
     return _assemble(file, _Built(*returned, form=form, is_placed=is_placed))
 
@@ -217,7 +217,7 @@ def _adopt(file: _UserFile, workload: Workload, form: str) -> Workload:
         device=file.device,
         loss=workload.loss if training else None,
         optimizer=workload.optimizer if training else None,
-        notes=training_notes(workload.loss, workload.optimizer) if training else (),
+        notes=training_notes(workload.loss, workload.optimizer, workload.step) if training else (),
         variants=_moved(workload.variants, file.device),
         sets=_moved(workload.sets, file.device),
     )

@@ -11,13 +11,12 @@ from typing import Any, Final
 import torch
 
 from analyzer.core.trial import AccuracyReference
+from collectors.effects import Results, effects
 from collectors.outputs import detached
 from collectors.state import State
 from collectors.step import Stepper
 from collectors.torch_compat import DispatchMode
 from collectors.workload import Workload
-
-Results = tuple[tuple[str, torch.Tensor], ...]
 
 _PRECISIONS: Final = (
     (AccuracyReference.FLOAT64, torch.float64),
@@ -32,7 +31,14 @@ _NARROW: Final = (torch.float32, torch.float16, torch.bfloat16)
 
 
 def step_results(stepper: Stepper) -> Results:
-    """Outputs, loss and gradients of one step, copied; of several sets of inputs `set 1 output`, `set 1 loss`, …"""
+    """Outputs, loss and gradients of one step, and what else it wrote (`State.written`), copied; of several sets of
+    inputs `set 1 output`, `set 1 loss`, …
+    """
+    results = _handed_back(stepper)
+    return results + effects(stepper.workload, stepper.state.written)
+
+
+def _handed_back(stepper: Stepper) -> Results:
     results: Results = ()
     for number, (output, loss) in enumerate(stepper.passes(), start=1):
         which = f"set {number} " if stepper.workload.sets else ""
@@ -126,8 +132,19 @@ def _run_in(workload: Workload, state: State, dtype: torch.dtype) -> Results:
     )
     # The optimizer belongs to the original's parameters; gradients are compared, not the weights after its step.
     copied = replace(workload, model=wide, args=args, kwargs=kwargs, optimizer=None, sets=sets)
+    before = dict(effects(copied, state.written))
     with _default_dtype(dtype), _Widen(dtype):
-        return step_results(Stepper(copied, wide, state))
+        results = _handed_back(Stepper(copied, wide, state))
+    after = dict(effects(copied, state.written))
+    return results + tuple((path, _if_touched(after.get(path), before.get(path))) for path in state.written)
+
+
+def _if_touched(after: torch.Tensor | None, before: torch.Tensor | None) -> torch.Tensor:
+    """A tensor without a value where the copy's step did not write what the model's own does: an optimizer in a step of
+    the user's own knows the original's parameters alone.
+    """
+    is_same = after is None or (before is not None and before.shape == after.shape and torch.equal(before, after))
+    return torch.empty((), device="meta") if after is None or is_same else after
 
 
 def _widened(value: Any, dtype: torch.dtype) -> Any:

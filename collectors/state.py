@@ -21,7 +21,7 @@ from collectors.outputs import gpu_bytes, tensors
 from collectors.tensor_parts import parts
 from collectors.workload import Workload
 
-_MODULE_INTERNALS: Final = frozenset(vars(torch.nn.Module()))
+MODULE_INTERNALS: Final = frozenset(vars(torch.nn.Module()))
 """What torch itself keeps on a module: hooks, the training flag. Parameters and buffers among it are kept apart."""
 
 _PLAIN: Final = (bool, int, float, complex, str, type(None))
@@ -50,6 +50,8 @@ class State:
         self._python_random = random.getstate()
         self._numpy_random = np.random.get_state()
         self.mutates_inputs = False
+        self.written: tuple[str, ...] = ()
+        """The paths of what a step writes beside what it returns (`effects.written`), to be judged with its results."""
 
     def restore(self) -> None:
         """Put everything back as it was when this was made."""
@@ -95,6 +97,12 @@ class State:
         """Whether any input now differs from when this was made."""
         return self._inputs.differs()
 
+    def is_changed(self, tensor: torch.Tensor) -> bool:
+        """Whether this tensor of the model or of the inputs was not there when this was made, or held other values."""
+        kept = self._model.value_of(tensor)
+        kept = kept if kept is not None else self._inputs.value_of(tensor)
+        return kept is None or _differs(tensor, kept)
+
     def changed_model(self) -> bool:
         """Whether any parameter, buffer, attribute or tensor of the model now differs."""
         return self._model.differs()
@@ -116,6 +124,7 @@ class _Snapshot:
 
     def __init__(self, roots: Iterable[object]) -> None:
         self._tensors: list[tuple[torch.Tensor, torch.Tensor]] = []
+        self._values: dict[int, torch.Tensor] = {}
         self._containers: list[_Kept] = []
         self._generators: list[tuple[torch.Generator, torch.Tensor]] = []
         self._seen: set[int] = set()
@@ -136,6 +145,10 @@ class _Snapshot:
                 _put_back(tensor, value)
         for generator, state in self._generators:
             generator.set_state(state)
+
+    def value_of(self, tensor: torch.Tensor) -> torch.Tensor | None:
+        """What it held; None for one that was not there, or could not be copied."""
+        return self._values.get(id(tensor))
 
     def drop_gradients(self) -> None:
         for tensor, _ in self._tensors:
@@ -162,7 +175,7 @@ class _Snapshot:
             case tuple():
                 for child in value:
                     self._walk(child, depth + 1)
-            case _ if _is_data(value):
+            case _ if is_data(value):
                 for fields in _fields(value):
                     self._hold(fields, depth)
 
@@ -170,6 +183,7 @@ class _Snapshot:
         kept = _copy_of(tensor)
         if kept is not None:
             self._tensors.append((tensor, kept))
+            self._values[id(tensor)] = kept
         if kept is None or (not tensor.is_meta and parts(kept) is None):
             self.unread.append(type(tensor).__name__)
 
@@ -181,7 +195,7 @@ class _Snapshot:
             return  # its first step makes it another class, which stays
         for own in (module._parameters, module._buffers):
             self._hold(own, 0)
-        self._hold(vars(module), 0, without=_MODULE_INTERNALS)
+        self._hold(vars(module), 0, without=MODULE_INTERNALS)
 
     def _hold(self, container: Any, depth: int, without: frozenset[str] = frozenset()) -> None:
         kept = _Kept(container, without)
@@ -276,20 +290,20 @@ def _held_by(function: Callable[..., Any] | None) -> Iterator[object]:
                     yield cell.cell_contents
 
 
-def _is_data(value: object, depth: int = 0) -> bool:
+def is_data(value: object, depth: int = 0) -> bool:
     """Whether an object and all it holds are data. A logger, a lock or a stream is not, and is left alone."""
     if isinstance(value, _ATOMS):
         return True
     if depth > MAX_DEPTH:
         return False
     if isinstance(value, dict):
-        return all(_is_data(child, depth + 1) for child in value.values())
+        return all(is_data(child, depth + 1) for child in value.values())
     if isinstance(value, list | tuple | set | deque):
-        return all(_is_data(child, depth + 1) for child in value)
+        return all(is_data(child, depth + 1) for child in value)
     if callable(value) or isinstance(value, torch.nn.Module):
         return False
     fields = _fields(value)
-    return bool(fields) and all(_is_data(child, depth + 1) for held in fields for child in held.values())
+    return bool(fields) and all(is_data(child, depth + 1) for held in fields for child in held.values())
 
 
 def _fields(value: object) -> tuple[dict[str, Any], ...]:

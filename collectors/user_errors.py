@@ -62,6 +62,13 @@ class _Where:
         return place if self.function == "<module>" else f"{place} in {self.function}"
 
 
+_HINTS: Final = (
+    (_NEEDS_GRADIENTS, NO_GRADIENTS),
+    ("Workload.__init__()", "make it with analyzer.Workload.of(model, inputs, step=STEP, mode=MODE)"),
+)
+"""What to do about an error, by what it says of itself."""
+
+
 def user_error(exc: BaseException, *, root: Path, doing: str) -> UserProgramError:
     """What to tell the user about `exc`, raised while `doing` (as in "calling get_model()").
 
@@ -81,7 +88,8 @@ def user_error(exc: BaseException, *, root: Path, doing: str) -> UserProgramErro
 
 
 def _hint(exc: BaseException) -> str | None:
-    return NO_GRADIENTS if any(_NEEDS_GRADIENTS in str(e) for e in _chain(exc)) else None
+    said = "\n".join(str(e) for e in _chain(exc))
+    return next((hint for sign, hint in _HINTS if sign in said), None)
 
 
 def is_out_of_memory(exc: BaseException) -> bool:

@@ -24,6 +24,10 @@ DEVICES: Final = ("cpu", "cuda")
 INPUT_FORMS: Final = "a tuple (or list) of arguments, a dict of keyword arguments, or one tensor"
 
 NO_LOSS: Final = "no loss was given: the sum of the float outputs is used"
+OWN_STEP: Final = (
+    "the step is your own, with the loss and the optimizer that it calls; of what it returns, float outputs that still "
+    "have a gradient to give are added up and gone back through"
+)
 NO_OPTIMIZER: Final = "no optimizer was given: gradients are computed and no weight is updated"
 
 
@@ -118,13 +122,15 @@ class Workload:
             step=step,
             loss=loss if training else None,
             optimizer=optimizer if training else None,
-            notes=(*(given.notes if given else ()), *(training_notes(loss, optimizer) if training else ())),
+            notes=(*(given.notes if given else ()), *(training_notes(loss, optimizer, step) if training else ())),
             sets=tuple(InputSet(*move(split_inputs(one, "the inputs"), target)) for one in others),
         )
 
 
-def training_notes(loss: object | None, optimizer: object | None) -> tuple[str, ...]:
-    """What a training run does in place of what the user did not give."""
+def training_notes(loss: object | None, optimizer: object | None, step: object | None = None) -> tuple[str, ...]:
+    """What a training run does in place of what the user did not give. A step of their own may hold both."""
+    if step is not None and loss is None and optimizer is None:
+        return (OWN_STEP,)
     return tuple(note for given, note in ((loss, NO_LOSS), (optimizer, NO_OPTIMIZER)) if given is None)
 
 

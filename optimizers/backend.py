@@ -19,7 +19,7 @@ from collectors.probe import Probe
 from collectors.user_errors import describe, is_out_of_memory
 from optimizers.candidates.base import Candidate, RefusedError
 from optimizers.candidates.fused import FUSED
-from optimizers.candidates.pair import Pair
+from optimizers.candidates.pair import AnyCandidate, Pair
 from optimizers.compiling import compile_candidate
 from optimizers.frozen_graph import FrozenWeightsChangedError
 from optimizers.plan_backend import PlanBackend, direction_of
@@ -30,16 +30,16 @@ from optimizers.python_fallbacks import python_fallbacks
 class Observer(Protocol):
     """Is told of every compilation as it happens, so that another process can say which one hung or crashed."""
 
-    def compiling(self, key: GraphKey, candidate: Candidate | Pair) -> None: ...
+    def compiling(self, key: GraphKey, candidate: AnyCandidate) -> None: ...
     def compiled(
-        self, key: GraphKey, candidate: Candidate | Pair, dynamo: GraphModule, aot: GraphModule | None
+        self, key: GraphKey, candidate: AnyCandidate, dynamo: GraphModule, aot: GraphModule | None
     ) -> None: ...
     def counted(
-        self, key: GraphKey, candidate: Candidate | Pair, traffic_bytes: int | None, kernels: tuple[KernelFacts, ...]
+        self, key: GraphKey, candidate: AnyCandidate, traffic_bytes: int | None, kernels: tuple[KernelFacts, ...]
     ) -> None: ...
-    def generated(self, key: GraphKey, candidate: Candidate | Pair, code: str) -> None: ...
+    def generated(self, key: GraphKey, candidate: AnyCandidate, code: str) -> None: ...
     def refused(self, key: GraphKey, reasons: tuple[str, ...]) -> None: ...
-    def finished(self, key: GraphKey, candidate: Candidate | Pair) -> None: ...
+    def finished(self, key: GraphKey, candidate: AnyCandidate) -> None: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,7 +99,7 @@ class Watch:
 class WatchedCompile:
     """One compilation of one graph, watched: each AOT program is announced, each call goes through the probe."""
 
-    def __init__(self, watch: Watch, key: GraphKey, candidate: Candidate | Pair, dynamo: GraphModule) -> None:
+    def __init__(self, watch: Watch, key: GraphKey, candidate: AnyCandidate, dynamo: GraphModule) -> None:
         self.key = key
         """Its direction is corrected by AOTAutograd: a graph whose inputs want gradients and whose outputs cannot
         have any is an inference one after all."""
@@ -167,9 +167,7 @@ class SwitchBackend:
     another for the backward. `skip` names what must not be tried again, by (digest, id), with what it did.
     """
 
-    def __init__(
-        self, wanted: Mapping[str, Sequence[Candidate | Pair]], watch: Watch, skip: Skips | None = None
-    ) -> None:
+    def __init__(self, wanted: Mapping[str, Sequence[AnyCandidate]], watch: Watch, skip: Skips | None = None) -> None:
         self.graphs: list[SwitchedGraph] = []
         self._wanted = {digest: tuple(map(_pair, candidates)) for digest, candidates in wanted.items()}
         self._watch = watch
@@ -193,7 +191,7 @@ class SwitchBackend:
         """Whether `extend` can be had: for every graph there is a way to compile it once more."""
         return bool(self.graphs) and all(graph.again is not None for graph in self.graphs)
 
-    def extend(self, wanted: Mapping[str, Sequence[Candidate | Pair]]) -> None:
+    def extend(self, wanted: Mapping[str, Sequence[AnyCandidate]]) -> None:
         """Compile these beside what there is, each graph in its next call, on the inputs of that call.
 
         Nothing that was compiled before is touched: neither Dynamo nor the default is asked again.
@@ -262,7 +260,7 @@ class SwitchBackend:
         graph.direction = watched.key.direction
 
 
-def _pair(candidate: Candidate | Pair) -> Pair:
+def _pair(candidate: AnyCandidate) -> Pair:
     return candidate if isinstance(candidate, Pair) else Pair(candidate, candidate)
 
 

@@ -10,7 +10,7 @@ from typing import Final, assert_never
 from analyzer.core.graphs import Direction
 from analyzer.core.plan import FUSED
 from optimizers.candidates.base import JOIN, Axis, Candidate
-from optimizers.candidates.pair import Pair
+from optimizers.candidates.pair import AnyCandidate, Pair
 
 DEAR_RATIO: Final = 3.0
 """Compiling three times as long as the default is dear. Of what is measured below, the C++ wrapper begins there."""
@@ -87,7 +87,7 @@ class Contenders:
     """`single` in the order of the list of candidates, each with what it stands for in `candidates`."""
 
     single: tuple[Contender, ...]
-    candidates: tuple[Candidate | Pair, ...]
+    candidates: tuple[AnyCandidate, ...]
     combine: Combine
     site: Site
 
@@ -135,7 +135,7 @@ class Contenders:
 
 
 def contenders(
-    candidates: Sequence[Candidate | Pair], combine: Combine, site: Site, asked: Iterable[str] = ()
+    candidates: Sequence[AnyCandidate], combine: Combine, site: Site, asked: Iterable[str] = ()
 ) -> Contenders:
     """The contenders among `candidates`, without the default. `asked` are ids that the user named."""
     named = frozenset(asked)
@@ -144,7 +144,7 @@ def contenders(
     return Contenders(single, rivals, combine, site)
 
 
-def _contender(candidate: Candidate | Pair, site: Site, *, is_asked: bool) -> Contender:
+def _contender(candidate: AnyCandidate, site: Site, *, is_asked: bool) -> Contender:
     if isinstance(candidate, Pair):
         sides = (candidate.forward, candidate.backward)
         return Contender(

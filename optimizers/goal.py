@@ -6,15 +6,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Final, assert_never
 
-from analyzer.core.quantities import byte_count
+from analyzer.core.quantities import NS_PER_S, byte_count
 from analyzer.core.settings import Objective
 from analyzer.core.trial import Change, Trial, TrialOutcome
 from optimizers.trials import Choices, change, is_faster, speedup
 
 LEAST_GAIN: Final = 0.01
 """Of memory or of compile seconds: a plan for less would be a plan for nothing."""
-
-NS_PER_S: Final = 1e9
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
+from analyzer.core.quantities import NS_PER_S
 from analyzer.core.trial import TrialOutcome
 from optimizers.contenders import Contender
 from optimizers.trials import CandidateTrial, Target
@@ -51,7 +52,7 @@ class Pace:
         """What the trial says of how long its candidate compiles, for graphs that have not had it."""
         compile_ns = tried.trial.compile_ns
         if compile_ns and target.compile_s and tried.trial.outcome is TrialOutcome.MEASURED:
-            self._ratios.setdefault(tried.candidate, []).append(compile_ns / 1e9 / target.compile_s)
+            self._ratios.setdefault(tried.candidate, []).append(compile_ns / NS_PER_S / target.compile_s)
 
     def compile_s(self, proposal: Proposal) -> float:
         """The longest that the contender took on another graph, relative to its default; else the table's ratio."""

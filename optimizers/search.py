@@ -9,13 +9,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
-from analyzer.core.quantities import clock, share
+from analyzer.core.quantities import NS_PER_S, clock, share
 from analyzer.core.samples import Interval
 from analyzer.core.settings import Objective
 from analyzer.core.trial import Trial, TrialOutcome
 from analyzer.derive.compare import MIN_CHANGE
 from optimizers.contenders import Contenders
-from optimizers.goal import NS_PER_S, Goal, goal_notes
+from optimizers.goal import Goal, goal_notes
 from optimizers.joint import TIE, Wins, best_whole, joint_trials
 from optimizers.pace import Pace, Proposal, fitting
 from optimizers.rounds import ROUNDS, split_of

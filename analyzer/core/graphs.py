@@ -108,7 +108,8 @@ class KernelFacts:
 
     `bytes` is the traffic of its buffers, each element that it touches once; `reads` and `writes` are its parts, a
     buffer each. `flops` are those of a matrix template, 0 where there is none, with the `dtype` of its inputs; `ops`
-    are the operations of its other loops.
+    are the operations of its other loops. `again_bytes` are those that accesses through an index may move beside
+    `bytes`, where nothing of a buffer larger than the nearest cache is found there the next time.
     """
 
     name: str
@@ -118,6 +119,7 @@ class KernelFacts:
     ops: tuple[OpCount, ...] | None = None
     reads: tuple[int, ...] = ()
     writes: tuple[int, ...] = ()
+    again_bytes: int = 0
 
 
 @dataclass(frozen=True, slots=True)

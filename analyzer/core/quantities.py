@@ -16,6 +16,10 @@ MIN_DIGITS: Final = 2
 """The fewest, however loud the noise: one digit would make 14 and 6 ms look like 10 and 6."""
 
 
+NS_PER_S: Final = 1_000_000_000
+"""Nanoseconds in a second."""
+
+
 class _Unit(NamedTuple):
     name: str
     size: float

@@ -9,6 +9,7 @@ from analyzer.core.budget import Budget
 from analyzer.core.critical_path import CriticalPath
 from analyzer.core.device import Device, Versions
 from analyzer.core.finding import Finding, RuleFailure
+from analyzer.core.generated_code import StoredCode
 from analyzer.core.graphs import Capture, GapKey, GraphBreak, GraphKey, SourceLine
 from analyzer.core.origin import Origin
 from analyzer.core.plan import EAGER
@@ -216,6 +217,8 @@ class Report:
     """When the run began, and of which commit. None: of a recorded trace, or of an older report."""
     critical_path: CriticalPath | None = None
     """Of a recorded trace in which a device worked. None: of another one, or of an older report."""
+    generated_code: tuple[StoredCode, ...] = ()
+    """What the run folder keeps of Inductor's code: of each graph under the default, and under what was chosen."""
 
     @property
     def is_left_alone(self) -> bool:

@@ -22,6 +22,10 @@ NEAR_SHARE: Final = 0.15
 
 _UNCOUNTED: Final = "most of its time is in kernels whose operations and bytes are not known"
 _FAR: Final = "most of its time is in kernels so far from both roofs that neither explains it"
+_INDIRECT: Final = (
+    "it reads through an index more than the nearest caches hold, and no trace shows how much of it they had kept: "
+    "time it with its indices in order, which leaves the arithmetic as it is"
+)
 
 _MISSING: Final[tuple[tuple[Part, str], ...]] = (
     (Part.UNKNOWN_KERNELS, _UNCOUNTED),
@@ -67,7 +71,7 @@ def verdict(region: RegionBudget) -> Verdict:
         return _undecided(region, OVER_PEAK)
     found = odds(_evidence(region, budget), bound)
     if found.of(bound) < LEAST_CONFIDENCE:
-        return _undecided(region, _too_near(budget, bound, found))
+        return _undecided(region, _too_near(region, budget, bound, found))
     return Verdict(
         bound=bound,
         confidence=min(CEILING, found.of(bound)),
@@ -166,12 +170,14 @@ def _near(budget: Budget, bound: Bound, found: Odds) -> tuple[str, ...]:
     return (rival_sentence(budget, bound, other, wins),)
 
 
-def _too_near(budget: Budget, bound: Bound, found: Odds) -> str:
+def _too_near(region: RegionBudget, budget: Budget, bound: Bound, found: Odds) -> str:
     if budget.elapsed_ns <= 2 * TIMER_NS:
         return TOO_SHORT
     rival = found.rival(bound)
     if rival is None:
         return "its largest part is not larger than what is not explained"
+    if {bound, rival[0]} == {Bound.COMPUTE, Bound.MEMORY} and any(kernel.again_ns for kernel in region.kernels):
+        return _INDIRECT
     first, second = (f"{bound_name(b)} {share(bound_ns(budget, b) / budget.elapsed_ns)}" for b in (bound, rival[0]))
     return f"{first} and {second} are too near to tell apart: measure longer, on an idle machine"
 

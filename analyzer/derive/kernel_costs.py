@@ -136,6 +136,7 @@ def cost_of_facts(facts: KernelFacts) -> Cost:
         dtype=facts.dtype,
         instructions=None if facts.ops is None else instructions_of_ops(facts.ops),
         reads=facts.reads,
+        again=facts.again_bytes,
         writes=facts.writes,
     )
 

@@ -213,7 +213,15 @@ def _point(judged: _Judged) -> KernelPoint:
     )
     is_counted = point.is_rough and judged.is_counted
     return KernelPoint(
-        point.part, judged.work_ns, compute_ns, memory_ns, point.is_rough, is_over, is_counted, judged.name
+        point.part,
+        judged.work_ns,
+        compute_ns,
+        memory_ns,
+        point.is_rough,
+        is_over,
+        is_counted,
+        judged.name,
+        again_ns=point.again_share * judged.own_ns,
     )
 
 
@@ -235,6 +243,7 @@ def _kernel(name: str, own_ns: int, cost: Cost | None, part: tuple[float, float]
         resident_bytes=held,
         crossing_bytes=None if cost.crossings is None else cost.crossings * share,
         masked_flops=cost.masked_flops * share,
+        again_bytes=cost.again * share,
     )
 
 

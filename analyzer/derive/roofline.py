@@ -97,6 +97,7 @@ class Kernel:
     `bytes` that is read, `resident_bytes` the part that the cache may have held already, `crossing_bytes` what crosses
     between that cache and the multiprocessors where it is more. `masked_flops` are done beside `flops` and
     thrown away. `occupied_share` is the share of the multiprocessors that have a block of it at all, at most.
+    `again_bytes` may be moved beside `bytes`.
     """
 
     name: str
@@ -111,6 +112,7 @@ class Kernel:
     crossing_bytes: float | None = None
     masked_flops: float = 0.0
     occupied_share: float | None = None
+    again_bytes: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,7 +122,8 @@ class RoofPoint:
     `compute_ns` and `memory_ns` are what arithmetic and traffic alone would take at the measured peaks, with a cold
     cache; `warm_ns` is the traffic's if the cache held what it may have held. `is_rough` where `compute_ns` comes from
     a count of instructions, which is right to a factor of two. `compute_share` and `memory_share` are both as shares of
-    the hardware's own rates over the kernel's time, as counters give them: these decide the part.
+    the hardware's own rates over the kernel's time, as counters give them: these decide the part. `again_share` is what
+    the memory's may be more, on a CPU, where accesses through an index found nothing kept for them.
     """
 
     part: Part
@@ -131,6 +134,7 @@ class RoofPoint:
     is_rough: bool = False
     compute_share: float | None = None
     memory_share: float | None = None
+    again_share: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -191,6 +195,7 @@ def roof_point(kernel: Kernel, device: Device, allow_tf32: bool | None) -> RoofP
         is_rough=times.is_rough,
         compute_share=shares.compute,
         memory_share=shares.memory,
+        again_share=_again_share(kernel, device),
     )
 
 
@@ -229,6 +234,13 @@ def _shares(kernel: Kernel, device: Device, times: _Times) -> _Shares:
         max(matrix_ns, REACHED_BY_VECTORS * (times.instruction_ns or 0.0)) / ns,
         max(REACHED_BY_COPIES * times.dram_ns, times.crossing_ns) / ns,
     )
+
+
+def _again_share(kernel: Kernel, device: Device) -> float:
+    """On a GPU, 0: its kernels were held against counters as they are, and its cache is one for all of them."""
+    if device.kind != "cpu" or not kernel.again_bytes:
+        return 0.0
+    return _memory_ns(device, kernel.again_bytes, None) / (kernel.duration_ns or 1)
 
 
 def _part(kernel: Kernel, device: Device, times: _Times, shares: _Shares) -> Part:

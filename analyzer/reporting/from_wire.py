@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from analyzer.core.budget import Budget, BudgetPart, HostKind, HostPart, Part
 from analyzer.core.finding import Finding
+from analyzer.core.generated_code import StoredCode
 from analyzer.core.graphs import Capture, CudaGraphSkip, GapKey, Graph, GraphKey, SourceLine
 from analyzer.core.report import CandidateReport, GapReport, GraphReport, PlanTrial, Report
 from analyzer.core.trial import Accuracy, Comparison
@@ -48,6 +49,10 @@ def report_from_wire(report: wire.WireReport) -> Report:
         crowd=report.crowd,
         origin=report.origin,
         critical_path=report.critical_path,
+        generated_code=tuple(
+            StoredCode(GraphKey.parse(code.key), code.candidate, code.file, code.code_bytes, code.kept_bytes)
+            for code in report.generated_code
+        ),
     )
 
 

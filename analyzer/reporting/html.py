@@ -11,23 +11,19 @@ from typing import Final
 from analyzer.core.report import Report
 from analyzer.reporting.device_text import peaks_text
 from analyzer.reporting.html_bars import step_section
+from analyzer.reporting.html_document import MOST_BYTES, document, warnings_of
 from analyzer.reporting.html_findings import all_section, top_section
 from analyzer.reporting.html_graphs import graphs_section
 from analyzer.reporting.html_how import how_section, ranks_section
-from analyzer.reporting.html_markup import Html, command, items, paragraph, shown, tag
+from analyzer.reporting.html_markup import Html, command, paragraph, shown, tag
 from analyzer.reporting.html_measured import measured_section
-from analyzer.reporting.html_patterns import definitions
-from analyzer.reporting.html_style import STYLE, policy
+from analyzer.reporting.html_models import render_gate, render_runs
+from analyzer.reporting.html_path import path_section
 from analyzer.reporting.html_timeline import timeline_section, without_lanes
 from analyzer.reporting.plain_text import plain
 from analyzer.reporting.renderer import Page, Renderer
-from analyzer.reporting.report_text import HONESTY_TITLE, outcome_text, warnings_text
+from analyzer.reporting.report_text import outcome_text
 from analyzer.reporting.shown_step import ShownStep
-
-MOST_BYTES: Final = 1_000_000
-"""What a page may have: less than what is worth a thought when it is sent by mail."""
-
-MOST_HONESTY: Final = 30
 
 NO_ROOM: Final = "Its lanes were left out for want of room: `analyze dashboard RUN` shows them."
 
@@ -63,40 +59,23 @@ def render(report: Report, page: Page) -> str:
 
 
 def _page(report: Report, page: Page, detail: _Detail) -> str:
+    return document(report.workload.name, _head(report), _main(report, page, detail))
+
+
+def _main(report: Report, page: Page, detail: _Detail) -> Iterator[Html]:
     steps: Sequence[ShownStep] = page.steps if detail.has_lanes else without_lanes(page.steps, NO_ROOM)
     rules = page.rules if detail.has_rules else ()
-    recorded = report.is_recorded
-    body = tag(
-        "body",
-        definitions(),
-        tag("header", *_head(report)),
-        tag(
-            "main",
-            _section("step", "Where the recorded time goes" if recorded else "Where a step goes", step_section(report)),
-            _section("findings", "What costs most", top_section(report)),
-            _section("measured", "What was measured", measured_section(report)),
-            _section("next", "Next", _command(report)),
-            _section("timeline", _timeline_title(steps), timeline_section(steps)),
-            ranks_section(report),
-            graphs_section(report, detail.cards),
-            all_section(report, rules, detail.findings),
-            how_section(report, detail.notes),
-        ),
-        tag("footer", shown("Made by Graphbound. Every figure is a field of report.json.")),
-    )
-    return f'<!doctype html>\n<html lang="en">{_meta(report)}{body}</html>\n'
-
-
-def _meta(report: Report) -> Html:
-    return tag(
-        "head",
-        tag("meta", charset="utf-8"),
-        tag("meta", http_equiv="Content-Security-Policy", content=policy()),
-        tag("meta", name="viewport", content="width=device-width, initial-scale=1"),
-        tag("meta", name="referrer", content="no-referrer"),
-        tag("title", shown(f"Graphbound: {report.workload.name}", 120)),
-        tag("style", Html(STYLE)),
-    )
+    title = "Where the recorded time goes" if report.is_recorded else "Where a step goes"
+    yield _section("step", title, step_section(report))
+    yield path_section(report)
+    yield _section("findings", "What costs most", top_section(report))
+    yield _section("measured", "What was measured", measured_section(report))
+    yield _section("next", "Next", _command(report))
+    yield _section("timeline", _timeline_title(steps), timeline_section(steps))
+    yield ranks_section(report)
+    yield graphs_section(report, detail.cards)
+    yield all_section(report, rules, detail.findings)
+    yield how_section(report, detail.notes)
 
 
 def _head(report: Report) -> Iterator[Html]:
@@ -104,22 +83,11 @@ def _head(report: Report) -> Iterator[Html]:
     facts = report.workload
     what = (facts.name, facts.mode, report.device.name, *peaks_text(report.device), f"torch {report.versions.torch}")
     yield paragraph(" · ".join(plain(word, 80) for word in what), "quiet")
-    warnings = list(_warnings(report))
-    if warnings:
-        yield tag("div", *warnings, class_="warnings", role="note")
+    yield from warnings_of(report)
     yield tag("h1", shown(report.headline))
     outcome = outcome_text(report)
     if outcome is not None:
         yield paragraph(outcome, "outcome")
-
-
-def _warnings(report: Report) -> Iterator[Html]:
-    for warning in warnings_text(report):
-        yield paragraph(warning, "loud")
-    if report.honesty:
-        yield paragraph(HONESTY_TITLE, "loud")
-        more = len(report.honesty) - MOST_HONESTY
-        yield items([*report.honesty[:MOST_HONESTY], *([f"and {more} more in report.json"] if more > 0 else [])])
 
 
 def _section(id_: str, title: str, *inner: Html) -> Html:
@@ -134,4 +102,10 @@ def _timeline_title(steps: Sequence[ShownStep]) -> str:
     return "One step, before and after" if len(steps) > 1 else "One step as recorded"
 
 
-RENDERER: Final = Renderer(id="html", summary="one file for a browser, which loads nothing", render=render)
+RENDERER: Final = Renderer(
+    id="html",
+    summary="one file for a browser, which loads nothing",
+    render=render,
+    render_gate=render_gate,
+    render_runs=render_runs,
+)

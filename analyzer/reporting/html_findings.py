@@ -9,7 +9,7 @@ from analyzer.core import quantities
 from analyzer.core.finding import Finding
 from analyzer.core.report import Report
 from analyzer.core.shell import shell_word
-from analyzer.reporting.html_markup import NOTHING, SPACE, Html, folded, joined, lines, paragraph, shown, tag
+from analyzer.reporting.html_markup import NOTHING, SPACE, Html, folded, joined, lines, paragraph, prose, shown, tag
 from analyzer.reporting.plain_text import plain
 from analyzer.reporting.rows import place
 from analyzer.reporting.word import Word
@@ -23,12 +23,14 @@ def by_cost(report: Report) -> list[Finding]:
     return sorted(report.findings, key=lambda f: (f.ns_per_step is None, -(f.ns_per_step or 0)))
 
 
-def top_section(report: Report) -> Html:
+def top_section(report: Report, *, has_all: bool = True) -> Html:
+    """The dearest three; `has_all` where the page lists all of them further down."""
     findings = by_cost(report)[:TOP]
     if not findings:
         return paragraph(_nothing(report), "empty")
     more = len(report.findings) - len(findings)
-    rest = [paragraph(f"{quantities.count(more)} more are below.", "quiet")] if more else []
+    rest = [paragraph(f"{quantities.count(more)} more are {'below' if has_all else 'in report.json'}.", "quiet")]
+    rest = rest if more else []
     return joined((*(_finding(finding, ()) for finding in findings), *rest))
 
 
@@ -75,9 +77,9 @@ def _finding(finding: Finding, rules: Sequence[Word]) -> Html:
             SPACE,
             shown(f"{inside}{finding.confidence.value}{times}"),
         ),
-        tag("p", shown(finding.message, _MESSAGE)),
+        tag("p", prose(finding.message, _MESSAGE)),
         _excerpt(finding),
-        tag("p", tag("strong", shown("Do:")), SPACE, shown(finding.remedy, _MESSAGE)),
+        tag("p", tag("strong", shown("Do:")), SPACE, prose(finding.remedy, _MESSAGE)),
         *_explanation(finding, rules),
         class_="finding",
     )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Sequence
 from html import escape
 from typing import Final, NewType
@@ -19,6 +20,7 @@ SPACE: Final = Html(" ")
 """Between two elements of a line: `shown` drops what a text begins and ends with."""
 MOST_LINES: Final = 80
 LINE_LIMIT: Final = 300
+_CODE: Final = re.compile("`([^`\n]+)`")
 _VOID: Final = frozenset({"meta", "input", "br"})
 
 
@@ -39,6 +41,11 @@ def shown(text: str, limit: int = SENTENCE_LIMIT) -> Html:
     return Html(escape(plain(text, limit)))
 
 
+def prose(text: str, limit: int = SENTENCE_LIMIT) -> Html:
+    """The same with what stands between backticks set as code."""
+    return Html(_CODE.sub(r"<code>\1</code>", shown(text, limit)))
+
+
 def command(text: str) -> Html:
     """What is to be copied: never cut short, its spaces as they are."""
     return Html(escape(plain_command(text, COMMAND_LIMIT)))
@@ -56,12 +63,12 @@ def joined(parts: Iterable[Html], between: str = "") -> Html:
 
 
 def paragraph(text: str, class_: str | None = None) -> Html:
-    return tag("p", shown(text), class_=class_)
+    return tag("p", prose(text), class_=class_)
 
 
 def items(sentences: Iterable[str]) -> Html:
     """A list of sentences; nothing for none."""
-    found = [tag("li", shown(sentence)) for sentence in sentences]
+    found = [tag("li", prose(sentence)) for sentence in sentences]
     return tag("ul", *found) if found else NOTHING
 
 

@@ -37,7 +37,7 @@ th, td { padding: 4px 16px 4px 0; text-align: left; vertical-align: top; overflo
 td { border-top: 1px solid var(--line); max-width: 44em; }
 td:first-child { min-width: 8em; }
 .card td:last-child { min-width: 18em; }
-td:has(> .swatch) { min-width: 0; }
+td:has(> .swatch), td:empty { min-width: 0; }
 th { font-weight: 600; color: var(--quiet); white-space: nowrap; }
 .number { text-align: right; white-space: nowrap; font-variant-numeric: tabular-nums; }
 svg text { font: 600 13px system-ui, sans-serif; }

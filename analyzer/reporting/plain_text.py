@@ -56,6 +56,14 @@ def plain_lines(text: str, limit: int = MESSAGE_LINES) -> str:
     return "\n".join(shown + [f"{ELLIPSIS} ({len(lines) - limit} more lines)"] * (len(lines) > limit))
 
 
+def plain_code(text: str) -> str:
+    """Source code with its lines and white space, nothing cut: only what cannot be seen becomes an escape."""
+    return "\n".join(
+        line if line.isprintable() else "".join(escaped(c) if c != "\t" and _is_hidden(c) else c for c in line)
+        for line in text.split("\n")
+    )
+
+
 def _is_hidden(character: str) -> bool:
     return unicodedata.category(character) in _HIDDEN or _NONCHARACTER.match(character) is not None
 

@@ -27,13 +27,20 @@ def shown_ranks(ranks: RanksReport, most: int) -> list[tuple[str, ...]]:
     return [_cells(rank, waits.get(rank.rank)) for rank in sorted(chosen, key=lambda rank: rank.rank)]
 
 
-def late_text(ranks: RanksReport) -> list[str]:
-    late = sorted((wait for wait in ranks.waits if wait.late_for is not None), key=lambda wait: -wait.late_ns)
-    return [
-        f"rank {wait.rank} is late by {quantities.duration(wait.late_ns)} in all, {wait.late_for.value}"
-        for wait in late[:MOST_LATE]
-        if wait.late_for is not None
+def late_text(ranks: RanksReport, most: int = MOST_LATE) -> list[str]:
+    """Who was late and for what, at most so many; that nobody was; or that it is not known."""
+    if not ranks.waits:
+        return ["No collective was matched between ranks: who waits for whom is not known."]
+    late = [(wait, wait.late_for) for wait in ranks.waits if wait.late_for is not None]
+    if not late:
+        return ["No rank came clearly later to its collectives than the others."]
+    late.sort(key=lambda one: (-one[0].late_ns, one[0].rank))
+    said = [
+        f"rank {wait.rank} is late by {quantities.duration(wait.late_ns)} in {quantities.duration(wait.span_ns)}, "
+        f"{reason.value}"
+        for wait, reason in late[:most]
     ]
+    return [*said, f"and {len(late) - most} more"] if len(late) > most else said
 
 
 def exposed_text(ranks: RanksReport) -> list[str]:

@@ -19,6 +19,7 @@ from analyzer.core.graphs import SourceLine
 from analyzer.core.model_runs import ModelRuns
 from analyzer.core.report import Report, WorkloadFacts
 from analyzer.core.shell import shell_word
+from analyzer.reporting.check_words import check_cause, check_message
 from analyzer.reporting.plain_text import plain
 from analyzer.reporting.repository import Repository
 from analyzer.reporting.rows import place
@@ -166,7 +167,8 @@ def _of_model(model: ModelGate, repository: Repository) -> list[Remark]:
     if report is None:
         return said
     findings = _of_report(report, model.name, model.silenced, repository)
-    return said + [each for each in findings if not any(_explains(each, check) for check in checks)]
+    left = [each for each in findings if not any(_explains(each, check) for check in checks)]
+    return said + [_among_places(each, checks) for each in left]
 
 
 def _by_cause(checks: Sequence[GateCheck]) -> list[list[GateCheck]]:
@@ -180,10 +182,9 @@ def _by_cause(checks: Sequence[GateCheck]) -> list[list[GateCheck]]:
 
 def _check_remark(checks: Sequence[GateCheck], model: str, home: Place, repository: Repository) -> Remark:
     check = checks[0]
-    reason = check.reason if check.reason and check.reason not in check.message else None
-    message = check.message if reason is None else f"{check.message}: {reason}"
-    if check.cause and check.cause not in message:
-        message = f"{message.rstrip('.')}. {check.cause[0].upper()}{check.cause[1:]}"
+    message, cause = check_message(check), check_cause(check)
+    if cause is not None:
+        message = f"{message.rstrip('.')}. {cause}"
     if len(checks) > 1:
         message = f"{message.rstrip('.')}. Also: {'; '.join(other.message for other in checks[1:])}"
     return Remark(
@@ -203,6 +204,14 @@ def _check_remark(checks: Sequence[GateCheck], model: str, home: Place, reposito
 def _explains(remark: Remark, check: GateCheck) -> bool:
     """Whether a finding is what a check has already said, at the same line."""
     return remark.id == check.rule and remark.where is not None and remark.where == check.where
+
+
+def _among_places(remark: Remark, checks: Sequence[GateCheck]) -> Remark:
+    """A finding at a further line that a check is about is one of what failed, and is said at its own line."""
+    of = next((check for check in checks if remark.id == check.rule and remark.where in check.places), None)
+    if of is None or remark.is_silenced:
+        return remark
+    return replace(remark, level=Level.ERROR if of.is_failure else Level.WARNING, is_gated=True)
 
 
 def _by_weight(remark: Remark) -> tuple[bool, bool]:

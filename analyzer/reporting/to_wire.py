@@ -47,6 +47,10 @@ def report_to_wire(report: Report) -> wire.WireReport:
         crowd=report.crowd,
         origin=report.origin,
         critical_path=report.critical_path,
+        generated_code=tuple(
+            wire.WireStoredCode(str(code.key), code.candidate, code.file, code.code_bytes, code.kept_bytes)
+            for code in report.generated_code
+        ),
     )
 
 

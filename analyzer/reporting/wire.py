@@ -186,6 +186,14 @@ class WirePlanTrial(Struct, frozen=True):
     pool_bytes: int | None = None
 
 
+class WireStoredCode(Struct, frozen=True):
+    key: str
+    candidate: str
+    file: str | None
+    code_bytes: int
+    kept_bytes: int
+
+
 class WireComparison(Struct, frozen=True):
     outcome: Change
     before_ns: int
@@ -230,3 +238,4 @@ class WireReport(Struct, frozen=True):
     crowd: Crowd | None = None
     origin: Origin | None = None
     critical_path: CriticalPath | None = None
+    generated_code: tuple[WireStoredCode, ...] = ()

@@ -40,6 +40,7 @@ _ID: Final = "compile_slower_than_eager"
 _APPLY: Final = "apply the plan: under it a step takes less than in eager mode"
 _LEAVE: Final = "leave the model uncompiled: the plan says so too"
 _NO_GAIN: Final = "leave the model uncompiled: the plan is not faster than eager either"
+_NO_GRAPH: Final = "leave the model uncompiled: no graph was captured, so there is nothing to plan for"
 _NO_PLAN: Final = "leave the model uncompiled, or let analyze look for a faster plan (without --no-optimize)"
 
 _LEAST_RATIO: Final = 0.98
@@ -59,7 +60,7 @@ def _remedy(facts: Facts, eager: Samples) -> str:
     """What to do depends on whether there is a plan, and on how it did against eager."""
     chosen = next((plan for plan in facts.plans if plan.is_chosen), None)
     if chosen is None:
-        return _NO_PLAN
+        return _NO_GRAPH if facts.capture is not None and not facts.capture.graphs else _NO_PLAN
     if chosen.name == EAGER:
         return _LEAVE
     is_right = chosen.outcome is TrialOutcome.MEASURED and (chosen.accuracy is None or chosen.accuracy.is_right)
@@ -75,4 +76,4 @@ def _samples(facts: Facts, name: str) -> Samples:
     return plan.step_ns
 
 
-RULE: Final = Rule(id=_ID, doc=__doc__ or "", judge=judge, confidence=Confidence.CERTAIN)
+RULE: Final = Rule(id=_ID, doc=__doc__ or "", judge=judge, confidence=Confidence.CERTAIN, is_timed=True)

@@ -140,4 +140,4 @@ def _where(capture: Capture | None, key: GapKey) -> SourceLine | None:
     return cause if cause is not None else starts_at(capture, key.before)
 
 
-RULE: Final = Rule(id=_ID, doc=__doc__ or "", judge=judge, confidence=Confidence.CERTAIN)
+RULE: Final = Rule(id=_ID, doc=__doc__ or "", judge=judge, confidence=Confidence.CERTAIN, is_timed=True)

@@ -38,7 +38,8 @@ class RankFacts:
 @dataclass(frozen=True, slots=True)
 class Facts:
     """None, and an empty `regions`, `plans` or `ranks`, mean that it was not recorded. `step_ns` is the median step of
-    the default run without the profiler, `activity` is from its profiled pass.
+    the default run without the profiler, `activity` is from its profiled pass. `is_disturbed`: other programs held the
+    machine while steps were timed, or it changed between two passes.
     """
 
     workload: WorkloadFacts | None = None
@@ -51,6 +52,7 @@ class Facts:
     ops: OpLog | None = None
     activity: Activity | None = None
     ranks: tuple[RankFacts, ...] = ()
+    is_disturbed: bool = False
 
     def region(self, key: GraphKey | None) -> RegionFacts | None:
         """The graph `key` of a step; None where it was not measured."""

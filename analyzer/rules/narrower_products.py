@@ -72,7 +72,7 @@ def judge(facts: Facts) -> tuple[Finding, ...]:
     graphs = [graph for graph in capture_of(facts).graphs if graph.dtype in ("float32", *HALF_TYPES)]
     budgets = [(graph, budget) for graph in graphs if (budget := _budget(facts, graph)) is not None]
     if graphs and not budgets:
-        raise MissingData("the graphs with products have no budget: the profiled pass is missing")
+        raise MissingData("the graphs with products have no budget: no step in steady state was seen to call them")
     bound = [(graph, budget.ns(Part.COMPUTE)) for graph, budget in budgets if _is_compute_bound(budget)]
     is_training = workload.mode == Mode.TRAINING
     found = (

@@ -27,14 +27,16 @@ class MissingData(Exception):
 class Rule:
     """`id` is the name of the rule's file, `doc` its docstring: a title, an empty line, the `SECTIONS`.
 
-    `confidence` is that of all its findings. `judge` returns them, none where the pattern is not there. It raises
-    MissingData where it cannot tell.
+    `confidence` is that of all its findings; where `is_timed`, the pattern itself is one of times, and none is certain
+    that was timed on a disturbed machine (`Facts.is_disturbed`). `judge` returns them, none where the pattern is not
+    there. It raises MissingData where it cannot tell.
     """
 
     id: str
     doc: str
     judge: Callable[[Facts], tuple[Finding, ...]]
     confidence: Confidence = Confidence.LIKELY
+    is_timed: bool = False
 
     @property
     def title(self) -> str:

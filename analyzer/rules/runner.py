@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from dataclasses import replace
 
 from analyzer.core import quantities
-from analyzer.core.finding import Finding, RuleFailure
+from analyzer.core.finding import Confidence, Finding, RuleFailure
 from analyzer.rules import RULES
 from analyzer.rules.facts import Facts
 from analyzer.rules.rule import MissingData, Rule
@@ -22,8 +22,9 @@ def run_rules(facts: Facts, rules: Iterable[Rule] = RULES) -> tuple[tuple[Findin
     failures: list[RuleFailure] = []
     for rule in rules:
         try:
+            confidence = Confidence.LIKELY if rule.is_timed and facts.is_disturbed else rule.confidence
             findings.extend(
-                replace(_believed(finding, facts.step_ns), confidence=rule.confidence) for finding in rule.judge(facts)
+                replace(_believed(finding, facts.step_ns), confidence=confidence) for finding in rule.judge(facts)
             )
         except MissingData as missing:
             failures.append(RuleFailure(rule.id, str(missing)))

@@ -24,7 +24,7 @@ from analyzer.reporting.json import read_report
 from benchmarks.plans.recorded import Chosen, Measurement, Outcome, Search, StageSeconds, Way
 from benchmarks.plans.rivals import DEFAULT, EAGER, PATIENCE_S, rivals_of
 from benchmarks.plans.suite import Case
-from benchmarks.verdicts.processes import run
+from benchmarks.verdicts.processes import analyze_command, run
 from benchmarks.verdicts.stopwatch import Stopwatch
 
 ANALYZE_LIMIT_S: Final = 420.0
@@ -35,7 +35,7 @@ MEASURE_LIMIT_S: Final = 300.0
 LEAST_S: Final = 45.0
 """Nothing is begun with less time left: importing torch, loading and compiling from a cache take most of it."""
 
-_COMMAND: Final = "import sys; from analyzer.cli import main; sys.exit(main())"
+_RIVALS_CACHE: Final = "cache.rivals"
 
 _T = TypeVar("_T")
 
@@ -84,7 +84,7 @@ def compile_rivals(cases: Sequence[Case], shop: Workshop) -> None:
 
 def _compile(case: Case, name: str, shop: Workshop) -> None:
     out = shop.of(case) / f"compiled.{name}.json"
-    if out.exists() or shop.watch.left_s < LEAST_S:
+    if _is_known(out, case, shop) or shop.watch.left_s < LEAST_S:
         return
     limit_s = min(shop.patience_s, shop.watch.left_s)
     code = run(_module("compile_rival", case, name, shop.device, out), _log(case, shop), limit_s, **_warm(case, shop))
@@ -95,7 +95,25 @@ def _compile(case: Case, name: str, shop: Workshop) -> None:
     elif not out.exists():
         reason = f"its process ended with {code}"
         out.write_bytes(msgspec.json.encode(Way(name, Outcome.FAILED, reason=reason)))
-    shop.watch.say(f"{case.name}: {name}: {_read(out, Way).outcome.value}")
+    found = _read(out, Way)
+    if found.outcome is Outcome.MEASURED:
+        _mark(found, case, shop).parent.mkdir(exist_ok=True)
+        _mark(found, case, shop).touch()
+    shop.watch.say(f"{case.name}: {name}: {found.outcome.value}")
+
+
+def _is_known(out: Path, case: Case, shop: Workshop) -> bool:
+    """Whether what compiling it gave is on record, and where that is code, the code is there: a work folder may have
+    been brought from another machine without its caches.
+    """
+    if not out.exists():
+        return False
+    found = _read(out, Way)
+    return found.outcome is not Outcome.MEASURED or _mark(found, case, shop).exists()
+
+
+def _mark(found: Way, case: Case, shop: Workshop) -> Path:
+    return shop.of(case) / _RIVALS_CACHE / f"{found.name}.compiled"
 
 
 def measure(case: Case, shop: Workshop, date: str) -> Measurement:
@@ -109,14 +127,10 @@ def measure(case: Case, shop: Workshop, date: str) -> Measurement:
     names = [EAGER, *(way.name for way in compiled if way.outcome is Outcome.MEASURED)]
     plan, out = shop.of(case) / "run" / "plan.json", shop.of(case) / "measured.json"
     if not out.exists():
+        limit_s = shop.limit_s(MEASURE_LIMIT_S)
         shop.watch.say(f"{case.name}: measuring {', '.join(names)} and the plan in turn")
         arguments = (shop.device, plan if plan.exists() else "-", out, *names)
-        run(
-            _module("measure_case", case, *arguments),
-            _log(case, shop),
-            shop.limit_s(MEASURE_LIMIT_S),
-            **_warm(case, shop),
-        )
+        run(_module("measure_case", case, *arguments), _log(case, shop), limit_s, **_warm(case, shop))
     measured = _read(out, Measured)
     seconds = {way.name: way.compile_s for way in compiled}
     ways = [replace(way, compile_s=seconds.get(way.name)) for way in measured.ways]
@@ -142,11 +156,10 @@ def _search(case: Case, shop: Workshop) -> Search:
         return _read(out, Search)
     cold_s = _cold_default_s(case, shop)
     folder = shop.of(case) / "run"
-    command = [sys.executable, "-c", _COMMAND, case.target, "--out", str(folder), "--device", shop.device]
-    command += ["--mode", case.mode, "-q"]
+    command = analyze_command(case.target, "--out", str(folder), "--device", shop.device, "--mode", case.mode, "-q")
     shutil.rmtree(shop.of(case) / "cache.analyze", ignore_errors=True)
-    shop.watch.say(f"{case.name}: analyze")
     limit_s, start_s = shop.limit_s(ANALYZE_LIMIT_S), time.monotonic()
+    shop.watch.say(f"{case.name}: analyze")
     code = run(command, _log(case, shop), limit_s, **shop.environment(case, "cache.analyze"))
     wall_s = time.monotonic() - start_s
     if code is None and limit_s < ANALYZE_LIMIT_S:
@@ -157,17 +170,25 @@ def _search(case: Case, shop: Workshop) -> Search:
 
 
 def _cold_default_s(case: Case, shop: Workshop) -> float | None:
-    """Wall time of a process that compiles the default and warms up; None where it did not end well."""
+    """Wall time of a process that compiles the default and warms up; None where it did not end well.
+
+    Kept, so that a run which the search outlasted has more time for it when it goes on.
+    """
+    kept = shop.of(case) / "cold_s.json"
+    if kept.exists():
+        return _read(kept, float)
     shutil.rmtree(shop.of(case) / "cache.cold", ignore_errors=True)
     out = shop.of(case) / "cold.json"
     out.unlink(missing_ok=True)
-    shop.watch.say(f"{case.name}: a cold default")
     limit_s, start_s = shop.limit_s(COLD_LIMIT_S), time.monotonic()
+    shop.watch.say(f"{case.name}: a cold default")
     command = _module("compile_rival", case, DEFAULT, shop.device, out)
     code = run(command, _log(case, shop), limit_s, **shop.environment(case, "cache.cold"))
     wall_s = time.monotonic() - start_s
-    is_well = code == 0 and out.exists() and _read(out, Way).outcome is Outcome.MEASURED
-    return round(wall_s, 1) if is_well else None
+    if code != 0 or not out.exists() or _read(out, Way).outcome is not Outcome.MEASURED:
+        return None
+    kept.write_bytes(msgspec.json.encode(round(wall_s, 1)))
+    return round(wall_s, 1)
 
 
 def _searched(folder: Path, wall_s: float, cold_s: float | None, code: int | None) -> Search:
@@ -202,7 +223,7 @@ def _too_long(shop: Workshop) -> str:
 
 
 def _warm(case: Case, shop: Workshop) -> dict[str, str]:
-    return shop.environment(case, "cache.rivals")
+    return shop.environment(case, _RIVALS_CACHE)
 
 
 def _log(case: Case, shop: Workshop) -> Path:

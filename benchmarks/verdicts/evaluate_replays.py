@@ -20,7 +20,7 @@ from analyzer.core.samples import Samples
 from analyzer.core.verdict import Bound, Verdict
 from analyzer.derive.confidence import TIMER_NS
 from analyzer.derive.predict import predict_cuda_graphs
-from analyzer.diagnosis import Diagnosis, Judged, diagnose
+from analyzer.diagnosis import Diagnosis, Judged, Passes, diagnose
 from analyzer.targets import replayed
 from benchmarks.verdicts.judged_kernels import KERNEL_PARTS
 from benchmarks.verdicts.recorded import Ahead, ModelRun, Replay, region_of, timing_of
@@ -146,7 +146,7 @@ def replayed_graphs(
         return [], [f"{run.name}: {_said(run.error or 'not measured')}"]
     try:
         trace = Path(archive.extract(run.trace, folder))
-        diagnosis = diagnose(timing_of(run.timing), trace, run.capture, device, run.environment)
+        diagnosis = diagnose(Passes(timing_of(run.timing), trace, run.capture), device, run.environment)
     except GraphboundError as error:
         return [], [f"{run.name}: {error.message}"]
     found = tuple(_replays(run, diagnosis, device))

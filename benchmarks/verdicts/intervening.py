@@ -21,7 +21,7 @@ from analyzer.core.trial import Trial, TrialOutcome
 from analyzer.session import Session
 from benchmarks.verdicts.models import model_by_name
 from benchmarks.verdicts.place import SMALL_SIDE, Place
-from benchmarks.verdicts.recorded import Ahead, ModelRun, Replay, recorded_timing
+from benchmarks.verdicts.recorded import Ahead, ModelRun, Replay, recorded_timing, run_name
 from benchmarks.verdicts.store import write
 from collectors.loading import load_workload
 from collectors.workload import Workload
@@ -45,10 +45,6 @@ def main() -> int:
         run = ModelRun(name, error=f"{type(error).__name__}: {error}"[:ERROR_CHARACTERS])
     write(run, arguments.out / f"{name}.json.gz")
     return 0
-
-
-def run_name(target: str) -> str:
-    return Path(target).stem if target.endswith(".py") else target
 
 
 def measure(target: str, device: str, out: Path) -> ModelRun:

@@ -15,9 +15,17 @@ GRACE_S: Final = 15.0
 """After an interrupt: `ncu` writes what it has when it is asked to stop."""
 
 
+_ANALYZE: Final = "import sys; from analyzer.cli import main; sys.exit(main())"
+
+
 def own_path() -> str:
     """This checkout before whatever the caller's path already names."""
     return os.pathsep.join(filter(None, (str(ROOT), os.environ.get("PYTHONPATH"))))
+
+
+def analyze_command(*arguments: str) -> list[str]:
+    """`analyze` of this checkout, wherever the installed one comes from: to be run in ROOT or with `own_path`."""
+    return [sys.executable, "-c", _ANALYZE, *arguments]
 
 
 def module_command(module: str, *arguments: str) -> list[str]:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import subprocess
-import sys
 import tempfile
 import time
 from collections.abc import Iterable, Mapping, Sequence
@@ -17,12 +16,11 @@ from typing import Any, Final
 from analyzer.core.errors import UsageError
 from benchmarks.verdicts.case_header import CaseHeader, read_header
 from benchmarks.verdicts.case_report import CaseRecording, CaseRun, trimmed
-from benchmarks.verdicts.processes import own_path
+from benchmarks.verdicts.processes import ROOT, analyze_command, own_path
 from benchmarks.verdicts.stopwatch import Stopwatch
 from benchmarks.verdicts.store import read, today, write
 from benchmarks.verdicts.workplace import measure_machine, working_folder
 
-ROOT: Final = Path(__file__).resolve().parents[2]
 FILE: Final = "cases.json.gz"
 LOG: Final = "cases.log"
 CASE_LIMIT_S: Final = 300.0
@@ -32,7 +30,6 @@ CPU_THREADS: Final = {"OMP_NUM_THREADS": "1"}
 """One thread on a CPU, as the headers of the cases were measured; and with more of them than idle cores, a kernel of
 5 µs was seen to wait 8 ms for its last thread, which makes every verdict one about the neighbours."""
 
-_CODE: Final = "import sys; from analyzer.cli import main; sys.exit(main())"
 _WITH_GRADIENTS: Final = """\
 import importlib.util
 import sys
@@ -128,7 +125,7 @@ def _run(path: Path, header: CaseHeader, device: str, watch: Stopwatch) -> CaseR
         return CaseRun(header.id, mode, -1, 0.0, error="the budget was spent before it")
     start = time.monotonic()
     with tempfile.TemporaryDirectory() as run_folder:
-        command = [sys.executable, "-c", _CODE, *target(path, header, Path(run_folder)), *tried(header, device)]
+        command = analyze_command(*target(path, header, Path(run_folder)), *tried(header, device))
         command += ["--format", "json", "-q", "--mode", mode, "--device", device, "--out", f"{run_folder}/run"]
         limit_s = min(CASE_LIMIT_S, watch.left_s + 1.0)
         try:

@@ -18,7 +18,7 @@ from typing import Final
 
 from analyzer.core.errors import UnreadableFileError, UsageError
 from benchmarks.verdicts.processes import ROOT, environment, module_command, run, stop
-from benchmarks.verdicts.recorded import InterventionRecording, Machine, ModelRun, ScaledRuns
+from benchmarks.verdicts.recorded import InterventionRecording, Machine, ModelRun, ScaledRuns, run_name
 from benchmarks.verdicts.stopwatch import Stopwatch
 from benchmarks.verdicts.store import read, write
 from benchmarks.verdicts.workplace import last_lines, measure_machine, working_folder, zip_traces
@@ -70,7 +70,7 @@ def record_interventions(
     """
     kept = _kept(out, device) if resumes else None
     done = {run.name for run in kept.runs if run.error is None} if kept is not None else set()
-    rest = [target for target in targets if _name(target) not in done]
+    rest = [target for target in targets if run_name(target) not in done]
     if kept is not None:
         watch.say(f"{len(done)} models were measured before, {len(rest)} are to do")
         if not rest and kept.scaled is not None:
@@ -106,7 +106,7 @@ def _record(here: _Here, targets: Sequence[str], jobs: int, kept: _Base | None) 
     if base.scaled is None:
         named = tuple(_on(base.machine, run) for run in base.runs) if kept is not None else ()
         base = _Base(machine, named, _pairs(here))
-    again = {_name(target) for target in targets}
+    again = {run_name(target) for target in targets}
     runs = [run for run in base.runs if run.name not in again]
     waiting = list(targets)
     while waiting and not here.watch.is_over:
@@ -118,7 +118,7 @@ def _record(here: _Here, targets: Sequence[str], jobs: int, kept: _Base | None) 
 
 
 def _left(targets: Sequence[str]) -> list[ModelRun]:
-    return [ModelRun(_name(target), error="the budget was spent before it") for target in targets]
+    return [ModelRun(run_name(target), error="the budget was spent before it") for target in targets]
 
 
 def _on(machine: Machine, run: ModelRun) -> ModelRun:
@@ -154,7 +154,7 @@ def _wave(targets: Sequence[str], device: str, work: Path, watch: Stopwatch) -> 
 
 
 def _start(target: str, device: str, work: Path) -> _Started:
-    name = _name(target)
+    name = run_name(target)
     work.mkdir(parents=True, exist_ok=True)
     with (work / f"{name}.log").open("wb") as log:
         process = subprocess.Popen(
@@ -218,7 +218,3 @@ def _write(here: _Here, base: _Base, runs: Sequence[ModelRun]) -> None:
     traces += [b.trace for b in (base.scaled.batches if base.scaled else ())]
     zip_traces(here.work, traces, here.out / TRACES)
     write(InterventionRecording(base.machine, tuple(runs), base.scaled), here.out / FILE)
-
-
-def _name(target: str) -> str:
-    return Path(target).stem if target.endswith(".py") else target

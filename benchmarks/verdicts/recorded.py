@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import StrEnum
+from pathlib import Path
 from typing import Final
 
 from analyzer.core.device import Device, Versions
@@ -174,6 +175,11 @@ class ModelRun:
     error: str | None = None
     ahead: tuple[Ahead, ...] = ()
     machine: Machine | None = None
+
+
+def run_name(target: str) -> str:
+    """What the run of this target is called: a file's name without its ending, else the model's own."""
+    return Path(target).stem if target.endswith(".py") else target
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, TypeAlias
 
 from analyzer.core.graphs import Direction
 from optimizers.candidates.base import Candidate
@@ -45,6 +45,10 @@ class Pair:
         if self.forward.changes != self.backward.changes:
             return "what changes a graph's results changes its forward and its backward together"
         return self.backward.refusal(device, Direction.BACKWARD, release)
+
+
+AnyCandidate: TypeAlias = Candidate | Pair
+"""What a graph can be given: one candidate for both directions, or one for each."""
 
 
 def caveat_of(pair_id: str) -> str | None:
