@@ -6,6 +6,7 @@ import html as html_text
 import importlib.util
 import socket
 import sys
+import threading
 import webbrowser
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -39,9 +40,12 @@ class Server:
 
 @dataclass(frozen=True, slots=True)
 class ServedRuns:
-    """The pages of several runs; `server` is their WSGI application, as it is of a `dash.Dash`."""
+    """The pages of several runs; `server` is their WSGI application, as it is of a `dash.Dash`. `prepare` reads the run
+    of this name, so that its page need not be waited for.
+    """
 
     server: Any
+    prepare: Callable[[str], object]
 
 
 def make_app(target: Path, token: str | None = None) -> dash.Dash | ServedRuns:
@@ -61,11 +65,12 @@ def make_app(target: Path, token: str | None = None) -> dash.Dash | ServedRuns:
 
 def _runs_of(folder: Path, token: str | None) -> ServedRuns:
     from dashboard.entry import guard
-    from dashboard.runs_app import runs_server  # flask, and what reads runs
+    from dashboard.runs_app import OpenRuns, runs_server  # flask, and what reads runs
 
-    server = runs_server(folder, lambda data, prefix: app_of(data, prefix=prefix).server)
+    opened = OpenRuns(folder, lambda data, prefix: app_of(data, prefix=prefix).server)
+    server = runs_server(folder, opened)
     guard(server, token)
-    return ServedRuns(server)
+    return ServedRuns(server, opened.application)
 
 
 def app_of(data: RunData, token: str | None = None, *, prefix: str = ROOT) -> dash.Dash:
@@ -76,6 +81,7 @@ def app_of(data: RunData, token: str | None = None, *, prefix: str = ROOT) -> da
 
     from dashboard import compare_callbacks
     from dashboard.callbacks import add_callbacks
+    from dashboard.code_route import add_code_route
     from dashboard.entry import guard
     from dashboard.first_paint import OUR_SCRIPTS, frame
     from dashboard.layout import layout_of
@@ -103,6 +109,7 @@ def app_of(data: RunData, token: str | None = None, *, prefix: str = ROOT) -> da
     timelines = timeline_page(data)
     add_routes(app.server, timelines)
     add_report_route(app.server, data.report, lambda: timelines, data.folder)
+    add_code_route(app.server, data.report, Path(data.folder))
     if prefix == ROOT:
         guard(app.server, token)
     return app
@@ -121,9 +128,18 @@ def make_server(
 
         server = waitress.create_server(app.server, sockets=[listener], threads=_THREADS)
         return Server(url=url, run=server.run, close=server.close)
-    from werkzeug.serving import make_server as make_werkzeug_server  # slow, and only without waitress
+    from werkzeug.serving import WSGIRequestHandler  # slow, and only without waitress
+    from werkzeug.serving import make_server as make_werkzeug_server
 
-    simple = make_werkzeug_server(host or LOOPBACK, number, app.server, threaded=True, fd=listener.detach())
+    class Quiet(WSGIRequestHandler):
+        """Its own writes a line for every request, between ours."""
+
+        def log_request(self, code: int | str = "-", size: int | str = "-") -> None:
+            pass
+
+    simple = make_werkzeug_server(
+        host or LOOPBACK, number, app.server, threaded=True, request_handler=Quiet, fd=listener.detach()
+    )
     return Server(url=url, run=simple.serve_forever, close=simple.shutdown)
 
 
@@ -145,10 +161,11 @@ def serve(target: Path, port: int | None, open_browser: bool, host: str | None =
     token = new_token() if host is not None else None
     app: dash.Dash | ServedRuns
     if holds_runs(target):
-        print(
-            f"the newest run of {plain(str(target))} is {plain(newest_readable(target))}", file=sys.stderr, flush=True
-        )
-        app = _runs_of(target, token)
+        newest = newest_readable(target)
+        print(f"the newest run of {plain(str(target))} is {plain(newest)}", file=sys.stderr, flush=True)
+        app = served = _runs_of(target, token)
+        # It takes seconds, most of them Dash's own import; the browser is opened meanwhile.
+        threading.Thread(target=served.prepare, args=(newest,), daemon=True).start()
     else:
         # A trace of a million events takes half a minute to be judged.
         print(f"reading {plain(str(target))}", file=sys.stderr, flush=True)
@@ -158,7 +175,8 @@ def serve(target: Path, port: int | None, open_browser: bool, host: str | None =
     server = make_server(app, port, host, token)
     print(f"dashboard: {server.url} (Ctrl-C to stop)", file=sys.stderr, flush=True)
     if open_browser:
-        webbrowser.open(server.url)
+        # The port is bound, so that whoever asks is answered; a browser of the terminal ends before the call does.
+        threading.Thread(target=webbrowser.open, args=(server.url,), daemon=True).start()
     try:
         server.run()
     finally:

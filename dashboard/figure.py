@@ -10,11 +10,10 @@ import json
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final, assert_never
+from typing import TYPE_CHECKING, Any, Final
 
 from dash import dcc, html
 
-from analyzer.core.budget import Part
 from analyzer.reporting.palette import GREY, OKABE_ITO
 from analyzer.reporting.plain_text import plain
 
@@ -79,29 +78,6 @@ SERIES: Final = len(_LOOKS)
 def series_look(number: int | None) -> Look:
     """Of series `number`, counted from 0; OTHER_LOOK for None and from SERIES on."""
     return _LOOKS[number] if number is not None and 0 <= number < SERIES else OTHER_LOOK
-
-
-def part_pattern(part: Part) -> str:
-    """Plotly's `marker.pattern.shape` for a part of a budget: no two are alike."""
-    match part:
-        case Part.STARVED:
-            return ""
-        case Part.COMPUTE:
-            return "-"
-        case Part.MEMORY:
-            return "."
-        case Part.LATENCY:
-            return "\\"
-        case Part.SYNC:
-            return "/"
-        case Part.COPIES:
-            return "|"
-        case Part.UNKNOWN_KERNELS:
-            return "+"
-        case Part.OTHER:
-            return "x"
-        case _:
-            assert_never(part)
 
 
 def graph(figure_id: str, figure: go.Figure, *, height_px: int, label: str) -> Component:

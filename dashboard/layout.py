@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
+from typing import Final
 
 from dash import html
 
@@ -13,6 +14,8 @@ from dashboard.panels.panel import Component, Page, Panel, attribute
 from dashboard.panels.panel_list import PANELS
 from dashboard.run_folder import RunData
 from dashboard.runs import Among, address_of, when_changed
+
+_SKIP: Final = attribute("data-gb-skip", "")
 
 
 def layout_of(data: RunData) -> Component | Callable[[], Component]:
@@ -41,7 +44,10 @@ def page_layout(data: RunData) -> Component:
             ),
         ]
     )
-    return html.Div([head, html.Main([_section(panel, data) for panel in panels])], className="gb-page")
+    # The address names the page, so that a script moves the focus in place of a link to an anchor.
+    skip = html.A("skip to the content", href=f"#page={Page.OVERVIEW.value}", className="gb-skip", **_SKIP)
+    main = html.Main([_section(panel, data) for panel in panels], tabIndex=-1)
+    return html.Div([skip, head, main], className="gb-page")
 
 
 def _name(data: RunData) -> Component:

@@ -17,7 +17,6 @@ MOST_RUNS: Final = 1_000
 
 RUN_PREFIX: Final = "/run/"
 _STAMPED: Final = re.compile(r"(?P<model>.+)-\d{8}-\d{6}(?:-\d+)?", re.DOTALL)
-NS_PER_S: Final = 1_000_000_000
 
 
 @dataclass(frozen=True, slots=True)

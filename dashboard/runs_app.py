@@ -15,6 +15,7 @@ from analyzer.core.errors import GraphboundError
 from analyzer.run_listing import ListedRun, RunListing, list_runs
 from dashboard.run_folder import RunData, newest_readable, read_run
 from dashboard.runs import RUN_PREFIX, Among, address_of
+from dashboard.waiting import READY, waiting_page
 
 if TYPE_CHECKING:
     import flask
@@ -44,6 +45,11 @@ class OpenRuns:
         self._open: OrderedDict[str, _Open] = OrderedDict()
         self._lock = threading.Lock()
         self._reading: dict[str, threading.Lock] = {}
+
+    def has(self, name: str) -> bool:
+        """Whether this run is in memory, perhaps as it was before it changed."""
+        with self._lock:
+            return name in self._open
 
     def application(self, name: str) -> Any | None:
         """Of this run; None where the folder holds none of this name. Raises nothing for what cannot be read of it."""
@@ -79,13 +85,14 @@ class OpenRuns:
             self._open.popitem(last=False)
 
 
-def runs_server(folder: Path, make: MakeApp) -> flask.Flask:
-    """`/` leads to the newest run, `/?run=NAME` to that one, and `/run/NAME/` is its page."""
+def runs_server(folder: Path, opened: OpenRuns) -> flask.Flask:
+    """`/` leads to the newest run, `/?run=NAME` to that one, and `/run/NAME/` is its page; a browser is shown another
+    one while that is read.
+    """
     import flask  # comes with Dash
     from werkzeug.wrappers import Response
 
     server = flask.Flask("graphbound_runs", static_folder=None)
-    opened = OpenRuns(folder, make)
 
     def _no_run() -> flask.Response:
         return flask.Response(f"There is no such run in {folder} (any more).\n", 404, mimetype="text/plain")
@@ -105,9 +112,13 @@ def runs_server(folder: Path, make: MakeApp) -> flask.Flask:
     @server.route(f"{RUN_PREFIX}<name>/", defaults={"rest": ""}, methods=["GET", "POST"])
     @server.route(f"{RUN_PREFIX}<name>/<path:rest>", methods=["GET", "POST"])
     def _run(name: str, rest: str) -> Any:
+        if not rest and _is_shown(flask.request.headers.get("Sec-Fetch-Dest")) and not opened.has(name):
+            return _no_run() if list_runs(folder).run(name) is None else _waiting(name)
         application = opened.application(name)
         if application is None:
             return _no_run()
+        if rest == READY:
+            return flask.Response(status=204)
         surroundings = dict(flask.request.environ)
         own = surroundings["PATH_INFO"]
         cut = own.index("/", len(RUN_PREFIX))
@@ -115,4 +126,16 @@ def runs_server(folder: Path, make: MakeApp) -> flask.Flask:
         surroundings["PATH_INFO"] = own[cut:]
         return Response.from_app(application, surroundings)
 
+    def _waiting(name: str) -> flask.Response:
+        found = flask.Response(waiting_page(name), mimetype="text/html")
+        found.headers["Cache-Control"] = "no-store"
+        return found
+
     return server
+
+
+def _is_shown(destination: str | None) -> bool:
+    """Whether the answer will be a page that somebody looks at. A browser says so of an address that it takes for
+    secure, as any of this machine's, in Sec-Fetch-Dest; from another one it waits.
+    """
+    return destination in ("document", "iframe")

@@ -17,6 +17,7 @@ from analyzer.core.baseline import MachineClass
 from analyzer.core.budget import Budget
 from analyzer.core.device import Device, Versions
 from analyzer.core.origin import Commit, Origin
+from analyzer.core.quantities import NS_PER_S
 from analyzer.core.report import DEFAULT_PLAN, REPORT_SCHEMA, WorkloadFacts
 from analyzer.core.samples import Samples
 from analyzer.core.trial import Change
@@ -25,7 +26,6 @@ from analyzer.reporting.from_wire import budget_from_wire
 from analyzer.reporting.json import REPORT_FILE
 from analyzer.reporting.wire import WireBudget, WireComparison, WirePlanTrial
 from analyzer.run_listing import ListedRun
-from dashboard.runs import NS_PER_S
 
 MOST_BYTES: Final = 256 << 20
 """Of a report: a hundred times the largest seen of a model. More is not read for a line of a history."""

@@ -33,6 +33,8 @@ MOST_PLAIN_ROWS: Final = 300
 AUTO_HEIGHT_ROWS: Final = 10
 """Up to here a table is as high as its rows, and scrolls beyond."""
 SCROLLED_PX: Final = 380
+SCROLLBAR_PX: Final = 10
+"""As `assets/gb_table.css` draws it."""
 CELL_LIMIT: Final = 400
 """Characters of a cell: kernel names pass 2,000."""
 _FEW_ROWS: Final = 8
@@ -193,6 +195,11 @@ def _grid(shown: _Table) -> Component:
         "tooltipShowDelay": 400,
         "animateRows": False,
         "suppressDragLeaveHidesColumns": True,
+        # One stop of the Tab key for the whole table, as everywhere else; the arrow keys move in it.
+        "tabToNextCell": {"function": "gbLeave(params)"},
+        "tabToNextHeader": {"function": "gbLeave(params)"},
+        # Where the system's bars lie over the page and hide, nothing else would tell of the columns beyond the edge.
+        "scrollbarWidth": SCROLLBAR_PX,
     }
     if shown.is_chosen_from:
         options["rowSelection"] = {"mode": "singleRow", "checkboxes": False, "enableClickSelection": True}

@@ -26,6 +26,12 @@ graphbound.pages = (function () {
         window.dispatchEvent(new Event("gb-page"));
       });
     });
+    document.querySelectorAll("[data-gb-skip]").forEach((link) => {
+      link.addEventListener("click", function (event) {
+        event.preventDefault();
+        document.querySelector("main").focus();
+      });
+    });
     graphbound.state.onChange(() => { show(); window.dispatchEvent(new Event("gb-page")); });
     show();
   }

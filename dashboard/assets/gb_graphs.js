@@ -14,7 +14,7 @@
     if (key === asked) return;
     asked = key;
     window.dash_clientside.set_props(STORE, { data: { graph: key } });
-    mark(key, 20);
+    mark(key, 200);  // half a minute: on a crowded machine the table takes long
   }
 
   // The table may not be drawn yet when a link has opened the page.

@@ -21,6 +21,8 @@
     return found ? Number(found[1]) * UNITS[found[2] || "ms"] : null;
   };
 
+  functions.gbLeave = function () { return false; };
+
   functions.gbTheme = function (theme) {
     return theme.withParams({
       backgroundColor: "var(--gb-paper)", foregroundColor: "var(--gb-ink)", headerBackgroundColor: "var(--gb-band)",
@@ -89,6 +91,35 @@
     const grid = holder && api(holder.dataset.gbTable);
     if (grid) grid.setGridOption("quickFilterText", event.target.value);
   });
+
+  // What is wider than its place is a stop of the Tab key, so that the arrow keys scroll it; a browser may see to it by
+  // itself, but not where the table holds a link.
+  const seen = new ResizeObserver(function (changes) {
+    for (const { target } of changes) {
+      const place = target.closest(".gb-wide");
+      if (!place) continue;
+      if (place.scrollWidth > place.clientWidth) {
+        place.tabIndex = 0;
+        place.setAttribute("role", "region");
+        if (!place.hasAttribute("aria-label")) place.setAttribute("aria-label", "table, scrolls sideways");
+      } else {
+        place.removeAttribute("tabindex");
+        place.removeAttribute("role");
+      }
+    }
+  });
+  new MutationObserver(function (changes) {
+    for (const change of changes) {
+      for (const node of change.addedNodes) {
+        if (node.nodeType !== Node.ELEMENT_NODE) continue;
+        const found = [...node.querySelectorAll(".gb-wide")];
+        for (const place of node.matches(".gb-wide") ? [node, ...found] : found) {
+          seen.observe(place);
+          if (place.firstElementChild) seen.observe(place.firstElementChild);
+        }
+      }
+    }
+  }).observe(document.documentElement, { childList: true, subtree: true });
 
   function chosen(target) {
     const row = target.closest(".gb-grid [row-id], .gb-grid [data-row-id]");

@@ -6,7 +6,7 @@ graphbound.saving = (function () {
   const { wire, sides, shown, selection } = graphbound;
   const { parts } = shown;
   const UI = "https://ui.perfetto.dev";
-  const REACH_MS = 3000, PING_MS = 100, ANSWER_MS = 30_000;
+  const REACH_MS = 10_000, PING_MS = 100, ANSWER_MS = 30_000;
   const FILE = "graphbound-timeline";
   let isReachable = null;  // not asked yet
 

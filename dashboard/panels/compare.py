@@ -6,11 +6,12 @@ from typing import Final
 
 from dash import dcc, html
 
+from analyzer.core.quantities import NS_PER_S
 from analyzer.core.shell import shell_path
 from analyzer.reporting.plain_text import plain
 from dashboard.panels.panel import Component, Page, Panel, attribute, empty_state
 from dashboard.run_folder import RunData
-from dashboard.runs import NS_PER_S, Among, minute
+from dashboard.runs import Among, minute
 
 ASKED_ID: Final = "gb-asked-compare"
 RESULT_ID: Final = "gb-compare-result"

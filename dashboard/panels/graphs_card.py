@@ -19,6 +19,7 @@ from analyzer.reporting.report_text import bound_phrase
 from analyzer.reporting.rows import RegionRow, graph_label, place
 from dashboard.panels.graphs import NO_REPORT, card_link, no_regions
 from dashboard.panels.graphs_candidates import candidates_of
+from dashboard.panels.graphs_generated import generated_of
 from dashboard.panels.graphs_regions import ShownRegion, region_of
 from dashboard.panels.panel import Component, Page, empty_state
 from dashboard.panels.step_bar import bar, mark, part_name
@@ -171,7 +172,8 @@ def _graph(report: Report, region: ShownRegion, graph: GraphReport) -> list[Comp
     if report.is_recorded:
         return [*parts, empty_state("A recorded trace tries nothing: `analyze model.py` does, on the program itself.")]
     chosen = html.P([html.Code(plain(region.chosen)), ", as the plan below says in Python."])
-    return [*parts, html.H4("Tried"), *candidates_of(graph), html.H4("Chosen"), chosen]
+    parts += [html.H4("Tried"), *candidates_of(graph), html.H4("Chosen"), chosen]
+    return [*parts, html.H4("Generated code"), *generated_of(report, graph)]
 
 
 def _places(graph: GraphReport) -> list[SourceLine]:

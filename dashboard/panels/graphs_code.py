@@ -19,11 +19,6 @@ CODE_ID: Final = "graphs-code"
 MOST_CHARACTERS: Final = 400_000
 """Of source: the longest that a plan makes is a tenth of it."""
 
-GENERATED: Final = (
-    "The code that Inductor generated is not kept in the run folder. "
-    "`TORCH_LOGS=output_code python your_program.py` prints it, a graph at a time, with torch's own comments."
-)
-
 
 def code_place() -> list[Component]:
     """A button, and where the code then stands. The plan is one for all graphs, and so is its code."""
@@ -41,15 +36,12 @@ def code_of(folder: Path) -> list[Component]:
     """The source of the plan in this run folder; where there is none, why, and what makes one."""
     path = folder / PLAN_FILE
     if not path.is_file():
-        return [
-            empty_state(f"There is no {PLAN_FILE} here: nothing was chosen. `analyze model.py` writes one."),
-            empty_state(GENERATED),
-        ]
+        return [empty_state(f"There is no {PLAN_FILE} here: nothing was chosen. `analyze model.py` writes one.")]
     try:
         source = read_plan(path).to_source()
     except GraphboundError as error:
         hint = f" {error.hint}" if error.hint else ""
-        return [empty_state(f"{error.message}.{hint}"), empty_state(GENERATED)]
+        return [empty_state(f"{error.message}.{hint}")]
     more = len(source) - MOST_CHARACTERS
     cut = [empty_state(f"and {more:,} characters more: {print_command(path)} prints all")] if more > 0 else []
     return [
@@ -57,5 +49,4 @@ def code_of(folder: Path) -> list[Component]:
         html.Div([html.Button("copy", type="button", **attributes({"data-gb-copy": CODE_ID}))], className="gb-bar"),
         html.Pre(html.Code(source[:MOST_CHARACTERS]), className="gb-code", tabIndex=0),
         *cut,
-        empty_state(GENERATED),
     ]

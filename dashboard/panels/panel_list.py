@@ -6,6 +6,7 @@ from typing import Final
 
 from dashboard.panels import (
     compare,
+    critical_path,
     findings,
     graphs,
     headline,
@@ -27,6 +28,7 @@ PANELS: Final[tuple[Panel, ...]] = (
     headline.PANEL,
     step_time.PANEL,
     step_budget.PANEL,
+    critical_path.PANEL,
     verdicts.PANEL,
     top_findings.PANEL,
     next_command.PANEL,

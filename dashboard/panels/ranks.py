@@ -9,6 +9,7 @@ from dash import html
 from analyzer.core import quantities
 from analyzer.core.ranks import RanksReport, RankSummary, RankWait
 from analyzer.reporting.plain_text import plain
+from analyzer.reporting.ranks_text import late_text
 from dashboard.figure import axis_title, graph, safe
 from dashboard.panels.panel import Component, Page, Panel, empty_state
 from dashboard.prose import prose
@@ -63,7 +64,7 @@ def build(run: RunData) -> list[Component]:
         return [empty_state(NO_RANKS)]
     return [
         html.P(summary_text(ranks), className="gb-headline"),
-        html.Ul([html.Li(text) for text in late_texts(ranks)], className="gb-ranks-facts"),
+        html.Ul([html.Li(text) for text in late_text(ranks, MOST_LATE)], className="gb-ranks-facts"),
         *_lost(ranks),
         *(html.P(prose(plain(note, 300)), className="gb-quiet") for note in ranks.notes),
         *_figure(ranks),
@@ -80,24 +81,6 @@ def summary_text(ranks: RanksReport) -> str:
         else f"the busiest computes {quantities.ratio(ranks.imbalance)} the mean"
     )
     return f"{len(ranks.ranks)} ranks{lost}; {balance}"
-
-
-def late_texts(ranks: RanksReport) -> list[str]:
-    """Who was late and for what; that nobody was; or that it is not known."""
-    if not ranks.waits:
-        return ["No collective was matched between ranks: who waits for whom is not known."]
-    late = sorted(
-        (wait for wait in ranks.waits if wait.late_for is not None), key=lambda wait: (-wait.late_ns, wait.rank)
-    )
-    if not late:
-        return ["No rank came clearly later to its collectives than the others."]
-    said = [
-        f"rank {wait.rank} is late by {quantities.duration(wait.late_ns)} in {quantities.duration(wait.span_ns)}, "
-        f"{wait.late_for.value}"
-        for wait in late[:MOST_LATE]
-        if wait.late_for is not None
-    ]
-    return [*said, f"and {len(late) - MOST_LATE} more"] if len(late) > MOST_LATE else said
 
 
 def parts_figure(ranks: RanksReport) -> go.Figure:

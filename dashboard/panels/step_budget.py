@@ -25,6 +25,7 @@ NO_BUDGET: Final = (
     "It is not known where a step goes: the run ended before its profiled pass. "
     "Run `analyze model.py` again and let it finish."
 )
+NOT_KNOWN: Final = "It is not known where the time goes: the headline says why."
 SAME_SPEED: Final = 0.1
 """Of a step: a machine that is left alone repeats one to a few per cent (design, measuring)."""
 _HEADLINE_LIMIT: Final = 400
@@ -83,14 +84,18 @@ def sides_of(report: Report) -> list[tuple[str, Budget]]:
 
 
 def budget_figure(sides: list[tuple[str, Budget]]) -> go.Figure:
-    """A stacked bar a side, in ms. The letters are those of the legend."""
+    """A stacked bar a side, in ms. The letters are those of the legend. Without a side it says so: a notebook asks for
+    it whatever was recorded.
+    """
     from plotly import graph_objects as go  # 0.4 s, and only a page that is shown needs it
 
-    longest = max(budget.elapsed_ns for _, budget in sides)
+    longest = max((budget.elapsed_ns for _, budget in sides), default=0)
     figure = go.Figure([_part(go, sides, part, longest) for part in parts_in(budget for _, budget in sides)])
     figure.update_layout(barmode="stack", showlegend=False, bargap=0.25, margin={"l": 8, "r": 12, "t": 6, "b": 44})
     figure.update_xaxes(title_text="ms", automargin=True)
     figure.update_yaxes(categoryorder="array", categoryarray=[name for name, _ in sides][::-1], automargin=True)
+    if not sides:
+        figure.add_annotation(text=NOT_KNOWN, showarrow=False, xref="paper", yref="paper", x=0.5, y=0.5)
     return figure
 
 
