@@ -9,7 +9,7 @@ from typing import Final
 from analyzer.core.report import Report
 from analyzer.core.samples import Samples
 from analyzer.core.timing import RegionTiming, Timing
-from analyzer.diagnosis import Diagnosis, diagnose
+from analyzer.diagnosis import Diagnosis, Passes, diagnose
 from analyzer.reporting.json import read_report
 
 FOLDER: Final = Path(__file__).resolve().parent / "golden"
@@ -29,9 +29,9 @@ def read_golden(name: str) -> Golden:
     folder = FOLDER / name
     report = read_report(folder)
     device, capture = report.device, report.capture
-    before = diagnose(_timing(report, is_after=False), folder / "before.trace.json.gz", capture, device, None)
+    before = diagnose(Passes(_timing(report, is_after=False), folder / "before.trace.json.gz", capture), device)
     timing = _timing(report, is_after=True)
-    after = diagnose(timing, folder / "after.trace.json.gz", capture, device, None, reference=before)
+    after = diagnose(Passes(timing, folder / "after.trace.json.gz", capture), device, reference=before)
     return Golden(report, before, after)
 
 

@@ -28,8 +28,8 @@ _PREFIXES: Final = (
     (re.compile(r"/[^\" ]*?/(?=lib/python3)"), ""),
     (re.compile(r"analyze dashboard [^\" ]+"), "analyze dashboard RUN"),
 )
-# The rows of one recording repeat the same few names; these say where it ran, and nobody reads them.
-_DROPPED_KEYS: Final = ("traceName", "hostname")
+_DROPPED_KEYS: Final = ("traceName", "hostname", "trace_id")
+"""What a trace says of where and when it ran, and nobody reads."""
 
 
 def main(run: Path, golden: Path, steps: int | None = None) -> None:
@@ -37,15 +37,19 @@ def main(run: Path, golden: Path, steps: int | None = None) -> None:
     golden.mkdir(parents=True, exist_ok=True)
     for name in TRACES:
         if (run / name).exists():
-            trace = json.loads(gzip.decompress((run / name).read_bytes()))
-            for key in _DROPPED_KEYS:
-                trace.pop(key, None)
+            trace = unplaced((run / name).read_bytes())
             if steps is not None:
                 trace["traceEvents"] = first_steps(trace["traceEvents"], steps)
             write_packed(golden / name, json.dumps(trace, separators=(",", ":")))
     for name in TEXTS:
         if (run / name).exists():
             _write(golden / name, shortened((run / name).read_text()).encode())
+
+
+def unplaced(packed: bytes) -> dict[str, Any]:
+    """The trace in this `.json.gz`, without what says where it ran."""
+    trace: dict[str, Any] = json.loads(gzip.decompress(packed))
+    return {key: value for key, value in trace.items() if key not in _DROPPED_KEYS}
 
 
 def first_steps(events: list[dict[str, Any]], steps: int) -> list[dict[str, Any]]:

@@ -22,8 +22,8 @@ from tests.traces import Recording
 SEEDS: Final = range(300)
 SMALL_CHUNKS: Final = ReadSettings(chunk_bytes=4096)
 """So that borders between chunks are met by small files too."""
-MOST_SECONDS: Final = 2.0
-"""Ten times the clean time of a file of 40 kB is 40 ms; a crowded machine may be far slower. A hang is neither."""
+MOST_CPU_S: Final = 5.0
+"""Of our own process, which a crowd does not lengthen. The slowest of these files, of 40 kB, takes 22 ms."""
 
 
 def _text() -> bytes:
@@ -70,9 +70,9 @@ def test_a_damaged_file_reads_soundly_or_says_why_not(tmp_path: Path, block: int
         text = damaged(TEXT, seed)
         path = tmp_path / "trace.json"
         path.write_bytes(gzip.compress(text, 1) if seed % 4 == 0 else text)
-        begun = time.perf_counter()
+        begun = time.process_time()
         _read_soundly(path)
-        assert time.perf_counter() - begun < MOST_SECONDS, f"seed {seed}"
+        assert time.process_time() - begun < MOST_CPU_S, f"seed {seed}"
 
 
 @pytest.mark.parametrize("seed", range(20))

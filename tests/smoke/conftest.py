@@ -14,7 +14,7 @@ import pytest
 from dashboard.app import Server, make_app, make_server
 
 CHROMIUM: Final = next((path for name in ("chromium", "google-chrome", "chrome") if (path := shutil.which(name))), None)
-TIMEOUT_MS: Final = 30_000
+TIMEOUT_MS: Final = 120_000
 
 
 @pytest.fixture(scope="module")

@@ -38,7 +38,7 @@ HERE = pathlib.Path(__file__).parent
 
 def reached():
     (HERE / "reached").write_text("")
-    time.sleep(600)
+    time.sleep(3000)
 
 def operator(name, in_compiler, in_call=lambda: None):
     op = torch.library.custom_op(f"graphbound_smoke::{name}", mutates_args=())(compute(in_call))
@@ -64,7 +64,7 @@ def get_inputs():
 FRAGILE = f"""{_OPERATOR}
 # The user's own lowerings: under the C++ wrapper one takes its process down, and one never ends.
 fragile = operator("fragile", lambda cpp_wrapper: os._exit(5) if cpp_wrapper else None)
-stubborn = operator("stubborn", lambda cpp_wrapper: time.sleep(600) if cpp_wrapper else None)
+stubborn = operator("stubborn", lambda cpp_wrapper: time.sleep(3000) if cpp_wrapper else None)
 # And one that no default compilation survives.
 doomed = operator("doomed", lambda cpp_wrapper: None if cpp_wrapper else os._exit(6))
 

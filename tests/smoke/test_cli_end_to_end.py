@@ -21,8 +21,12 @@ from analyzer.reporting.json import read_report
 from optimizers.plan import read_plan
 from tests.smoke.models import FRAGILE, HANGS, RAISES, TALKS
 
-LIMIT_S = 240
-COMPILE_LIMIT_S = 20
+LIMIT_S = 900
+"""A run takes a minute or two; on a crowded machine it has taken five times as long."""
+COMPILE_LIMIT_S = 120
+"""A first compilation under the C++ wrapper builds torch's headers: 100 s on a machine of two cores with 13 to do."""
+UNLIMITED = ("--compile-timeout", str(3 * LIMIT_S))
+"""For runs that wait for ever: how long the tests before theirs take must not end them."""
 
 
 @dataclass
@@ -64,7 +68,7 @@ def _own_cache(folder: Path, model: str) -> dict[str, str]:
     return {"TORCHINDUCTOR_CACHE_DIR": str(folder / "inductor")} if model is HANGS else {}
 
 
-def is_gone(pid: int, within_s: float = 5.0) -> bool:
+def is_gone(pid: int, within_s: float = 100.0) -> bool:
     """Whether no process is left in the group of the model's process."""
     deadline = time.monotonic() + within_s
     while time.monotonic() < deadline:
@@ -90,7 +94,7 @@ class Done:
 
 @pytest.fixture(scope="module")
 def fragile(root: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cli]:
-    """Waits for half its time, so it runs beside the others."""
+    """Waits for half its time, so it runs beside the others and is looked at last."""
     flags = ("--candidates", "cpp_wrapper", "--compile-timeout", str(COMPILE_LIMIT_S))
     cli = start(root, tmp_path_factory.mktemp("fragile"), FRAGILE, *flags)
     yield cli
@@ -114,6 +118,12 @@ def test_it_leaves_a_report_a_plan_and_both_traces(done: Done) -> None:
         trace = json.loads(gzip.decompress((done.out / f"{name}.trace.json.gz").read_bytes()))
         assert any("ProfilerStep#" in event.get("name", "") for event in trace["traceEvents"])
     assert "a graph break" in (done.out / "program.log").read_text()
+    kept = {(code["key"], code["candidate"]) for code in done.report["generated_code"]}
+    assert {(graph["key"], "fused") for graph in done.report["graphs"]} <= kept
+    for code in done.report["generated_code"]:
+        text = gzip.decompress((done.out / code["file"]).read_bytes())
+        assert len(text) == code["kept_bytes"] == code["code_bytes"]
+        assert b"def call(" in text or b"cpp_wrapper" in text
 
 
 @pytest.mark.slow
@@ -134,7 +144,9 @@ def test_the_report_has_its_public_shape(done: Done) -> None:
         assert sum(part["ns"] for part in graph["budget"]["parts"]) == graph["budget"]["elapsed_ns"]
         tried = {c["candidate"]: c["outcome"] for c in graph["candidates"]}
         assert tried["cuda_graphs"] == "refused"
-        assert "measured" in tried.values()
+        # What is worth a trial, and what there is time for, is the machine's to say.
+        assert set(tried.values()) <= {"measured", "refused", "untried", "timed out"}
+        assert all(c["measured_ns"] for c in graph["candidates"] if c["outcome"] == "measured")
         assert all(c["reason"] for c in graph["candidates"] if c["outcome"] != "measured")
         assert all({"predicted_ns", "measured_ns", "reason"} <= c.keys() for c in graph["candidates"])
     assert {"outcome", "before_ns", "after_ns", "ratio", "interval"} <= report["comparison"].keys()
@@ -179,28 +191,6 @@ def test_the_terminal_report_fits_80_columns_and_ends_with_what_to_type_next(don
     assert "a graph break" not in done.output.split("Findings")[0]
 
 
-# -- candidates that end their process --------------------------------------------------------------------------------
-
-
-@pytest.mark.slow
-def test_candidates_that_crash_or_hang_cost_themselves_and_the_run_goes_on(fragile: Cli) -> None:
-    code, output, errors = fragile.end()
-    assert code == ExitCode.OK, output + errors
-    report = fragile.report()
-    assert report["partial"] is None
-    crashed, hung, doomed = (graph["candidates"][0] for graph in report["graphs"])
-    assert (crashed["candidate"], crashed["outcome"]) == ("cpp_wrapper", "crashed")
-    assert "left with code 5" in crashed["reason"]
-    assert (hung["candidate"], hung["outcome"]) == ("cpp_wrapper", "timed out")
-    assert f"gave up compiling after {COMPILE_LIMIT_S} s" in hung["reason"]
-    assert doomed["outcome"] == "measured"
-    assert any("a graph was left uncompiled" in note and "left with code 6" in note for note in report["notes"])
-    assert report["comparison"] is not None
-    assert "cpp_wrapper" not in [graph["chosen"] for graph in report["graphs"][:2]]
-    assert report["graphs"][2]["chosen"] != "fused"
-    assert is_gone(int((fragile.folder / "pid").read_text()))
-
-
 # -- the end before the end -------------------------------------------------------------------------------------------
 
 STAGES = {
@@ -214,7 +204,9 @@ STAGES = {
 def waiting(root: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, Cli]]:
     """Runs that wait for ever in different stages, started side by side."""
     folder = tmp_path_factory.mktemp("waiting")
-    runs = {where: start(root, folder / where, HANGS, where=where) for where in STAGES}
+    # Asked for, so that it is tried whatever the machine makes it look worth.
+    flags = (*UNLIMITED, "--candidates", "cpp_wrapper")
+    runs = {where: start(root, folder / where, HANGS, *flags, where=where) for where in STAGES}
     yield runs
     for cli in runs.values():
         cli.process.kill()
@@ -250,3 +242,25 @@ def test_a_model_that_fails_later_on_gives_a_partial_report_and_code_3(root: Pat
     assert "net.py:" in report["partial"]
     assert report["step_ns"] is not None  # the eager steps before it
     assert is_gone(int((tmp_path / "pid").read_text()))
+
+
+# -- candidates that end their process --------------------------------------------------------------------------------
+
+
+@pytest.mark.slow
+def test_candidates_that_crash_or_hang_cost_themselves_and_the_run_goes_on(fragile: Cli) -> None:
+    code, output, errors = fragile.end()
+    assert code == ExitCode.OK, output + errors
+    report = fragile.report()
+    assert report["partial"] is None
+    crashed, hung, doomed = (graph["candidates"][0] for graph in report["graphs"])
+    assert (crashed["candidate"], crashed["outcome"]) == ("cpp_wrapper", "crashed")
+    assert "left with code 5" in crashed["reason"]
+    assert (hung["candidate"], hung["outcome"]) == ("cpp_wrapper", "timed out")
+    assert f"gave up compiling after {COMPILE_LIMIT_S} s" in hung["reason"]
+    assert doomed["outcome"] == "measured"
+    assert any("a graph was left uncompiled" in note and "left with code 6" in note for note in report["notes"])
+    assert report["comparison"] is not None
+    assert "cpp_wrapper" not in [graph["chosen"] for graph in report["graphs"][:2]]
+    assert report["graphs"][2]["chosen"] != "fused"
+    assert is_gone(int((fragile.folder / "pid").read_text()))

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+import resource
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import pytest
@@ -16,8 +16,11 @@ HEAVY = frozenset({"torch", "dash", "plotly", "flask", "pandas", "numpy", "msgsp
 RENDERING = frozenset({"numpy", "msgspec", "rich"})
 
 HELP_S = 0.3
-DEMO_S = 2.0
-ATTEMPTS = 5
+SHOW_S = 2.0
+YARDSTICK = (sys.executable, "-c", "import argparse, dataclasses, json, subprocess, typing")
+YARDSTICK_S = 0.1
+"""What the yardstick takes on a processor that the limits are meant for: a slower one may take longer in proportion."""
+ATTEMPTS = 8
 """The fastest of several runs is compared with the limit: other work on the machine only ever adds."""
 
 
@@ -72,19 +75,27 @@ def test_the_dashboard_needs_no_torch(run_folder: Path) -> None:
 
 
 def test_help_takes_less_than_a_third_of_a_second() -> None:
-    assert _fastest([sys.executable, "-m", "analyzer.cli", "--help"], HELP_S) < HELP_S
+    assert _share_of(HELP_S, (sys.executable, "-m", "analyzer.cli", "--help")) < 1
 
 
 def test_showing_a_report_takes_less_than_two_seconds(run_folder: Path) -> None:
-    assert _fastest([sys.executable, "-m", "analyzer.cli", "show", str(run_folder)], DEMO_S) < DEMO_S
+    assert _share_of(SHOW_S, (sys.executable, "-m", "analyzer.cli", "show", str(run_folder))) < 1
 
 
-def _fastest(command: list[str], limit_s: float) -> float:
-    times = []
+def _share_of(limit_s: float, command: tuple[str, ...]) -> float:
+    """The least share of its limit that the command takes."""
+    shares = []
     for _ in range(ATTEMPTS):
-        started = time.perf_counter()
-        subprocess.run(command, capture_output=True, check=True)
-        times.append(time.perf_counter() - started)
-        if times[-1] < limit_s:
+        slower = max(1.0, _cpu_s(YARDSTICK) / YARDSTICK_S)
+        shares.append(_cpu_s(command) / (limit_s * slower))
+        if shares[-1] < 1:
             break
-    return min(times)
+    return min(shares)
+
+
+def _cpu_s(command: tuple[str, ...]) -> float:
+    """The processor's time that the command takes: how long it waits for its turn says nothing of it."""
+    before = resource.getrusage(resource.RUSAGE_CHILDREN)
+    subprocess.run(command, capture_output=True, check=True)
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime

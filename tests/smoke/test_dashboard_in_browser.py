@@ -5,6 +5,7 @@ Needs Playwright and a Chromium of the system; is skipped without either.
 
 from __future__ import annotations
 
+import contextlib
 import re
 import threading
 from collections.abc import Callable
@@ -14,13 +15,14 @@ from typing import Any, Final
 import pytest
 
 from analyzer.reporting.json import write_report
-from dashboard.app import make_app, make_server
+from dashboard.app import Server, make_app, make_server
 from tests.rank_files import a_rank
 from tests.reports import a_report, an_empty_report
 from tests.unit.dashboard.runs import a_run_folder
 
 pytestmark = pytest.mark.slow
 GOLDEN: Final = Path(__file__).resolve().parents[1] / "golden" / "granite_h200"
+TIMEOUT_MS: Final = 120_000
 PAINTED: Final = '#timelines .gb-stage[data-state="painted"]'
 
 Open = Callable[..., Any]
@@ -257,6 +259,7 @@ def test_hostile_names_are_shown_as_text(open_page: Open, run_folder: Path) -> N
 def test_the_timeline_is_painted_before_the_scripts_of_dash_come(browser: Any, serving: Any, run_folder: Path) -> None:
     context = browser.new_context()
     page = context.new_page()
+    page.set_default_timeout(TIMEOUT_MS)
     page.route("**/_dash-component-suites/**", lambda route: route.abort())
     page.goto(f"{serving(run_folder)}#page=timeline")
     page.wait_for_selector('.gb-early .gb-stage[data-state="painted"]')
@@ -265,9 +268,10 @@ def test_the_timeline_is_painted_before_the_scripts_of_dash_come(browser: Any, s
 
 def test_a_lost_server_is_said(browser: Any, run_folder: Path) -> None:
     server = make_server(make_app(run_folder), None)
-    threading.Thread(target=server.run, daemon=True).start()
+    threading.Thread(target=_run_quietly, args=(server,), daemon=True).start()
     context = browser.new_context()
     page = context.new_page()
+    page.set_default_timeout(TIMEOUT_MS)
     page.goto(f"{server.url}#page=timeline")
     page.wait_for_selector(PAINTED)
     page.route("**/_timeline/**", lambda route: route.abort())
@@ -276,3 +280,8 @@ def test_a_lost_server_is_said(browser: Any, run_folder: Path) -> None:
     page.wait_for_function("document.querySelector('[role=alert]').textContent.includes('does not answer')")
     context.close()
     server.close()
+
+
+def _run_quietly(server: Server) -> None:
+    with contextlib.suppress(OSError):  # its sockets are closed under it
+        server.run()

@@ -22,6 +22,7 @@ from tests.unit.dashboard.runs import a_run_folder
 sync_api = pytest.importorskip("playwright.sync_api")
 CHROMIUM: Final = next((path for name in ("chromium", "google-chrome", "chrome") if (path := shutil.which(name))), None)
 pytestmark = [pytest.mark.skipif(CHROMIUM is None, reason="no Chromium on the path"), pytest.mark.slow]
+TIMEOUT_MS: Final = 120_000
 BLOCKS: Final = ("step", "findings", "measured", "next", "timeline")
 
 
@@ -56,6 +57,7 @@ def pages(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
 
 def _open(browser: Any, page_file: Path, wrong: list[str], **look: Any) -> Any:
     page = browser.new_context(offline=True, **look).new_page()
+    page.set_default_timeout(TIMEOUT_MS)
     page.on("console", lambda message: wrong.append(message.text))
     page.on("pageerror", lambda error: wrong.append(str(error)))
     page.on("dialog", lambda dialog: wrong.append(dialog.message))
@@ -96,6 +98,7 @@ def test_it_can_be_read_on_a_telephone_in_the_dark(browser: Any, pages: dict[str
 def test_the_dashboard_offers_it_as_a_download(browser: Any, tmp_path: Path) -> None:
     one = show(a_run_folder(tmp_path))
     page = browser.new_context().new_page()
+    page.set_default_timeout(TIMEOUT_MS)
     page.goto(one.url)
     with page.expect_download() as download:
         page.click("header >> text=report.html")

@@ -22,7 +22,13 @@ from tests.unit.dashboard.runs import FIRST, a_recording, a_run_folder
 pytestmark = pytest.mark.slow
 PAINTED: Final = '#timelines .gb-stage[data-state="painted"]'
 PERFETTO: Final = "https://ui.perfetto.dev/"
-TIMEOUT_MS: Final = 45_000
+TIMEOUT_MS: Final = 120_000
+
+IS_MOVED_AND_IN_THE_LINK: Final = """(before) => {
+  const now = graphbound.timeline.view();
+  const told = new URLSearchParams(location.hash.slice(1)).get("w");
+  return (now.from !== before.from || now.to !== before.to) && told === `${now.from},${now.to}`;
+}"""
 
 STAND_IN: Final = """<!doctype html><title>stand-in</title><script>
   let pings = 0;
@@ -162,9 +168,10 @@ def test_a_kernel_leads_to_the_card_of_its_graph_and_back_to_the_same_view(
     page = open_at(run_folder, "page=timeline", wait=PAINTED)
     _selected(page, "gemm")
     page.focus(".gb-stage canvas")
+    before = page.evaluate("graphbound.timeline.view()")
     page.keyboard.press("w")
-    page.wait_for_function("location.hash.includes('w=') && location.hash.includes('sel=')")
-    page.wait_for_timeout(400)
+    page.wait_for_function(IS_MOVED_AND_IN_THE_LINK, arg=before)
+    page.wait_for_function("location.hash.includes('sel=')")
     view = page.evaluate("graphbound.timeline.view()")
     title = page.inner_text(".gb-details h3")
     page.click("text=the card of its graph")

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from analyzer.core.device import Device, Versions
+from analyzer.core.generated_code import GeneratedCode
 from analyzer.core.graphs import Capture, GraphBreak, SourceLine
 from analyzer.core.plan import FUSED, Plan
 from analyzer.core.report import WorkloadFacts
@@ -66,6 +67,7 @@ class FakeDriver:
     default_accuracy: Accuracy | None = None
     is_open: bool = False
     known: Device | None = None
+    code: tuple[GeneratedCode, ...] = ()
     package: Trial = field(
         default_factory=lambda: Trial(TrialOutcome.MEASURED, step_ns=around(STEP_NS), against=around(STEP_NS))
     )
@@ -127,6 +129,9 @@ class FakeDriver:
 
     def _uncompiled(self) -> dict[str, str]:
         return {skip.digest: skip.reason for skip in self.skips[-1] if skip.candidate == FUSED}
+
+    def _generated_code(self) -> tuple[GeneratedCode, ...]:
+        return self.code
 
     def _operators(self) -> None:
         return None

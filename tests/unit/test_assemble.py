@@ -16,7 +16,7 @@ from analyzer.core.samples import Samples
 from analyzer.core.timing import Changing, StepChange
 from analyzer.core.trial import Change, TrialOutcome
 from analyzer.core.verdict import Bound
-from analyzer.diagnosis import diagnose
+from analyzer.diagnosis import Passes, diagnose
 from analyzer.headline import NO_GRAPH
 from analyzer.measured import Measured
 from analyzer.plan_evidence import with_evidence
@@ -41,7 +41,7 @@ def report(of: Measured) -> Report:
 def diagnosed(tmp_path: Path) -> Measured:
     found = Measured(facts=facts(), versions=VERSIONS, capture=a_capture(), timing=a_timing(), device=DEVICE)
     found.eager_ns = found.default_ns = around(STEP_NS)
-    found.before = diagnose(a_timing(), recording().save(tmp_path / "t.json.gz"), found.capture, DEVICE, None)
+    found.before = diagnose(Passes(a_timing(), recording().save(tmp_path / "t.json.gz"), found.capture), DEVICE)
     found.predicted_ns = predictions(found)
     return found
 
@@ -241,6 +241,15 @@ def test_a_graph_is_shown_before_and_after_from_passes_taken_side_by_side(diagno
         assert first.before_ns is not None
         assert second.before_ns is not None
         assert second.before_ns < first.before_ns
+
+
+def test_a_default_that_stays_though_eager_is_faster_says_why(diagnosed: Measured) -> None:
+    verified(diagnosed, STEP_NS)
+    assert diagnosed.verification is not None
+    diagnosed.plan = diagnosed.plan_of({})
+    assert "Nothing beats torch.compile default" in report(diagnosed).headline
+    diagnosed.verification = replace(diagnosed.verification, eager=a_way("eager", FAST))
+    assert "eager is faster but over the memory limit" in report(diagnosed).headline
 
 
 def drifted(of: Measured, factor: float) -> Report:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from analyzer.core.run import Verification
@@ -56,3 +58,13 @@ def test_a_plan_names_the_candidate_of_each_direction_where_they_differ() -> Non
     measured = Measured(versions=VERSIONS, capture=a_capture())
     plan = measured.plan_of({A.digest: "cpp_wrapper/frozen"})
     assert plan.candidate(A) == "cpp_wrapper"  # an inference graph is its forward
+
+
+@pytest.mark.parametrize(("peak", "is_left"), [(None, True), (100, True), (101, False)])
+def test_eager_is_no_way_out_where_it_needs_more_than_the_limit(peak: int | None, is_left: bool) -> None:
+    measured = verified(STEP_NS // 2, eager_ns=STEP_NS // 4)
+    assert measured.verification is not None
+    eager = replace(measured.verification.eager, peak_bytes=peak)
+    measured.verification = replace(measured.verification, eager=eager)
+    found = better_plan(measured, memory_limit_bytes=100)
+    assert (found is not None and not found.is_compiled) is is_left

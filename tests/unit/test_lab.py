@@ -9,7 +9,7 @@ import pytest
 
 from analyzer.core.run import Event, LostChildError
 from analyzer.core.trial import TrialOutcome
-from analyzer.lab import MAX_RESTARTS, PipelineLab
+from analyzer.lab import MAX_RESTARTS, Limits, PipelineLab
 from analyzer.measured import Measured
 from analyzer.narrator import Narrator
 from analyzer.progress import SilentProgress
@@ -33,7 +33,7 @@ class Notes(SilentProgress):
 
 def a_lab(driver: FakeDriver, progress: Notes | None = None, *, is_fresh: bool = True) -> PipelineLab:
     driver.is_open = not is_fresh
-    return PipelineLab(driver, Measured(), Narrator(progress or Notes()), 120.0, needs_fresh=is_fresh)
+    return PipelineLab(driver, Measured(), Narrator(progress or Notes()), Limits(120.0), needs_fresh=is_fresh)
 
 
 def compiling(candidate: str, key: Any = A, *, hung: bool = False, is_over: bool = False) -> LostChildError:
@@ -116,7 +116,7 @@ def test_there_is_an_end_to_starting_again() -> None:
 
 def test_trials_are_kept_as_they_end() -> None:
     measured, notes = Measured(), Notes()
-    lab = PipelineLab(FakeDriver(), measured, Narrator(notes), 120.0, needs_fresh=True)
+    lab = PipelineLab(FakeDriver(), measured, Narrator(notes), Limits(120.0), needs_fresh=True)
     lab.prepare(WANTED)
     alone = CandidateTrial(A.digest, "eager", None, lab.measure({A.digest: "eager"}))
     joint = JointTrial("eager everywhere", {A.digest: "eager"}, alone.trial)
@@ -128,7 +128,7 @@ def test_trials_are_kept_as_they_end() -> None:
 
 def test_a_trial_that_is_better_known_takes_the_place_of_what_was_known() -> None:
     measured = Measured()
-    lab = PipelineLab(FakeDriver(), measured, Narrator(Notes()), 120.0, needs_fresh=True)
+    lab = PipelineLab(FakeDriver(), measured, Narrator(Notes()), Limits(120.0), needs_fresh=True)
     lab.prepare(WANTED)
     first = CandidateTrial(A.digest, "eager", None, lab.measure({A.digest: "eager"}))
     other = CandidateTrial(B.digest, "eager", None, lab.measure({B.digest: "eager"}))
@@ -153,7 +153,7 @@ def test_the_time_left_goes_by_and_is_told_to_whoever_compiles(monkeypatch: pyte
     monkeypatch.setattr(time, "monotonic", lambda: now[0])
     driver = FakeDriver()
     driver.is_open = True
-    lab = PipelineLab(driver, Measured(), Narrator(Notes()), 120.0, needs_fresh=False, budget_s=30.0)
+    lab = PipelineLab(driver, Measured(), Narrator(Notes()), Limits(120.0, 30.0), needs_fresh=False)
     now[0] += 12.0
     lab.prepare(WANTED)
     assert lab.left_s() == 18.0

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from analyzer.last_words import LONGEST, last_words
+from analyzer.last_words import LONGEST, hung_at, last_words
 
 CRASH = """loading
 Fatal Python error: Aborted
@@ -38,3 +38,21 @@ def test_without_a_crash_the_last_lines_are_repeated() -> None:
     assert last_words("a\n\nb\nc\nd\n", None) == "b | c | d"
     assert last_words("", None) == ""
     assert len(last_words("x" * 1000, None)) == LONGEST
+
+
+HANG = """loading
+Thread 0x00007f01 (most recent call first):
+  File "/usr/lib/python3/threading.py", line 5 in wait
+
+Current thread 0x00007f02 (most recent call first):
+  File "/site/torch/ops.py", line 9 in call
+  File "/home/ada/net.py", line 12 in forward
+  File "/home/ada/net.py", line 30 in main
+"""
+
+
+def test_what_hangs_is_placed_at_the_innermost_line_of_the_users_folder() -> None:
+    assert hung_at(HANG, Path("/home/ada")) == "/home/ada/net.py:12 in forward"
+    assert hung_at(HANG, None) == hung_at(HANG, Path("/home/bob")) == "/site/torch/ops.py:9 in call"
+    assert hung_at(HANG.replace("Current thread", "Thread"), Path("/home/ada")) == "/home/ada/net.py:12 in forward"
+    assert hung_at("loading\n", None) == ""

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import io
 
+from analyzer.core.quantities import NS_PER_S
 from analyzer.progress import (
-    NS_PER_S,
     LiveProgress,
     PlainProgress,
     Position,

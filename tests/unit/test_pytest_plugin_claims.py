@@ -7,10 +7,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import torch
 
 from analyzer.core.budget import Budget, BudgetPart, Part
-from analyzer.core.errors import UsageError
+from analyzer.core.errors import UnreadableFileError, UsageError
 from analyzer.core.graphs import SourceLine
+from analyzer.core.plan import Choice, Plan
 from analyzer.core.report import Report
 from analyzer.core.timing import Crowd
 from analyzer.core.verdict import Bound, Verdict
@@ -156,6 +158,36 @@ def test_what_is_no_claim_is_refused(asked: dict[str, Any], message: str, hint: 
         read_claims(asked)
     assert message in refused.value.message
     assert hint is None or hint in (refused.value.hint or "")
+
+
+def test_the_coverage_of_a_plan_is_held_where_one_is_given() -> None:
+    report = a_model_report(breaks=1)
+    one, other = report.graphs
+    plan = Plan((Choice(one.key, "cuda_graphs"),), report.device.name, report.versions)
+
+    def missed(plan: Plan | None) -> tuple[Miss, ...]:
+        return misses(read_claims({"plan_coverage": 1}), report, Lines(), Silences(), plan)
+
+    (miss,) = missed(plan)
+    assert miss.message == "50 % of the graphs in the plan; at least 100 % may be"
+    assert not missed(replace(plan, choices=(*plan.choices, Choice(other.key, "fused"))))
+    (none,) = missed(None)
+    assert none.message == "could not be judged: no plan is named for this model"
+    assert none.lines == ('→ bottleneck(…, plan="plan.json") names it',)
+
+
+def test_a_plan_that_is_not_there_is_told_before_the_model_runs(tmp_path: Path) -> None:
+    settings = HeldSettings("inference", None, False, False, None, tmp_path, tmp_path / "gone.json")
+    with pytest.raises(UnreadableFileError, match=r"cannot read the plan .*gone\.json"):
+        Bottleneck(None, None, settings).has(plan_coverage=1)
+
+
+def test_a_flag_of_the_command_is_told_as_the_argument_that_it_is_here() -> None:
+    settings = HeldSettings("inference", "cuda:1", False, False, None, Path())
+    with pytest.raises(UsageError) as caught:
+        Bottleneck(torch.nn.Identity(), (torch.zeros(1),), settings).has(graphs=1)
+    assert "--device" not in caught.value.message
+    assert 'CUDA_VISIBLE_DEVICES=1 and say bottleneck(…, device="cuda")' in caught.value.message
 
 
 def test_only_what_needs_a_step_has_one_run() -> None:

@@ -12,7 +12,7 @@ from analyzer.core.graphs import GapKey
 from analyzer.core.report import Report
 from analyzer.core.samples import Samples
 from analyzer.core.timing import Crowd
-from analyzer.diagnosis import diagnose
+from analyzer.diagnosis import Passes, diagnose
 from analyzer.measured import Measured
 from tests.rule_facts import a_captured_graph, captured
 from tests.unit.derive.runs import DEVICE, A, recording, region, timing
@@ -44,5 +44,5 @@ def test_a_graph_that_no_steady_step_calls_was_not_cut_short(tmp_path: Path) -> 
     capture = captured(a_captured_graph(1))
     assert _report(Measured(capture=capture)).graphs[0].verdict.missing == NOT_TIMED
     whole = timing(region(GapKey(None, None), 90), step_ns=100)
-    before = diagnose(whole, recording().save(tmp_path / "trace.json"), capture, DEVICE, None)
+    before = diagnose(Passes(whole, recording().save(tmp_path / "trace.json"), capture), DEVICE)
     assert _report(Measured(capture=capture, timing=whole, before=before)).graphs[0].verdict.missing == NOT_CALLED

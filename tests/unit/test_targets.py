@@ -18,7 +18,7 @@ from analyzer.core.settings import RunSettings, WorkloadSpec
 from analyzer.core.timing import Crowd
 from analyzer.core.verdict import Bound
 from analyzer.derive.predict import replay_host_ns
-from analyzer.diagnosis import diagnose
+from analyzer.diagnosis import Passes, diagnose
 from analyzer.measured import Measured
 from analyzer.targets import (
     contenders_for,
@@ -40,7 +40,7 @@ from tests.unit.fake_driver import STEP_NS, VERSIONS, a_capture, a_timing, facts
 def measured(tmp_path: Path) -> Measured:
     found = Measured(facts=facts(), capture=a_capture(), timing=a_timing(), device=DEVICE)
     path = recording().save(tmp_path / "trace.json.gz")
-    found.before = diagnose(a_timing(), path, found.capture, DEVICE, None)
+    found.before = diagnose(Passes(a_timing(), path, found.capture), DEVICE)
     found.predicted_ns = predictions(found)
     return found
 

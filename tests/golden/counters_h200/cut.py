@@ -9,7 +9,6 @@ refused.
 
 from __future__ import annotations
 
-import gzip
 import json
 import sys
 import zipfile
@@ -20,11 +19,10 @@ import msgspec
 
 from benchmarks.verdicts.recorded import CounterRecording
 from benchmarks.verdicts.store import read
-from tests.golden.record import write_packed
+from tests.golden.record import unplaced, write_packed
 
 HERE: Final = Path(__file__).resolve().parent
 RECORDING: Final = "counters.json.gz"
-_DROPPED_KEYS: Final = ("traceName", "hostname", "trace_id")
 _DROPPED_FIELDS: Final = (
     "blocks per SM",
     "warps per SM",
@@ -45,9 +43,7 @@ def main(recording: Path, golden: Path = HERE) -> None:
     write_packed(golden / RECORDING, msgspec.json.encode(found).decode())
     with zipfile.ZipFile(recording / "counters.traces.zip") as archive:
         for name in sorted(n for n in archive.namelist() if n.endswith(".json.gz")):
-            trace = json.loads(gzip.decompress(archive.read(name)))
-            for key in _DROPPED_KEYS:
-                trace.pop(key, None)
+            trace = unplaced(archive.read(name))
             trace["traceEvents"] = [_slim(event) for event in trace["traceEvents"]]
             write_packed(golden / name, json.dumps(trace, separators=(",", ":")))
 

@@ -8,7 +8,6 @@ what a trace says of where it ran. A file of more than 100 KB is refused.
 
 from __future__ import annotations
 
-import gzip
 import json
 import sys
 import zipfile
@@ -19,10 +18,9 @@ import msgspec
 
 from benchmarks.verdicts.recorded import InterventionRecording
 from benchmarks.verdicts.store import read
-from tests.golden.record import write_packed
+from tests.golden.record import unplaced, write_packed
 
 HERE: Final = Path(__file__).resolve().parent
-_DROPPED_KEYS: Final = ("traceName", "hostname", "trace_id")
 
 
 def main(recording: Path, golden: Path = HERE) -> None:
@@ -34,9 +32,7 @@ def main(recording: Path, golden: Path = HERE) -> None:
         _write(golden / "models" / f"{run.name}.json.gz", run)
     with zipfile.ZipFile(recording / "interventions.traces.zip") as archive:
         for name in archive.namelist():
-            trace = json.loads(gzip.decompress(archive.read(name)))
-            for key in _DROPPED_KEYS:
-                trace.pop(key, None)
+            trace = unplaced(archive.read(name))
             write_packed(golden / name, json.dumps(trace, separators=(",", ":")))
 
 

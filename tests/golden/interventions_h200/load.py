@@ -1,12 +1,20 @@
-"""This golden, or another of its kind in `folder`, as the recording that it was cut from."""
+"""This golden, or another of its kind in `folder`, as the recording that it was cut from.
+
+    python -m tests.golden.interventions_h200.load GOLDEN RECORDING
+
+Run so, it writes a folder that `python -m benchmarks.verdicts record interventions --into` adds to.
+"""
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 from typing import Final
 
+from benchmarks.verdicts.record_interventions import FILE, TRACES
 from benchmarks.verdicts.recorded import InterventionRecording, Machine, ModelRun, ScaledRuns
-from benchmarks.verdicts.store import read
+from benchmarks.verdicts.store import read, write
+from tests.golden.archive import zip_traces
 
 HERE: Final = Path(__file__).resolve().parent
 
@@ -18,3 +26,16 @@ def load(folder: Path = HERE) -> InterventionRecording:
         models=tuple(read(path, ModelRun) for path in sorted((folder / "models").glob("*.json.gz"))),
         scaled=read(folder / "scaling.json.gz", ScaledRuns),
     )
+
+
+def main(golden: Path, recording: Path) -> None:
+    """Leaves a recording that is there as it is."""
+    if (recording / FILE).exists():
+        return
+    recording.mkdir(parents=True, exist_ok=True)
+    zip_traces(recording / TRACES, golden)
+    write(load(golden), recording / FILE)
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]), Path(sys.argv[2]))

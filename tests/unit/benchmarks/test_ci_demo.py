@@ -36,6 +36,8 @@ VALUES = {
         ("!(inputs.upload == 'false') || false", True),
         ("inputs.gone || 'else'", "else"),
         ("always()", True),
+        ("toJSON(matrix)", "null"),
+        ("toJSON(inputs.name)", '"h200"'),
         ("failure()", False),
         ("true", True),
         ("3 == 3.0", True),

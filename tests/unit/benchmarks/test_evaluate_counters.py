@@ -140,7 +140,7 @@ def recording(tmp_path_factory: pytest.TempPathFactory) -> tuple[CounterRecordin
     out = tmp_path_factory.mktemp("counters")
     items = [by_name("mm_fp32_256x256x256"), by_name("add_fp32_1024"), by_name("attention_cudnn_bf16_4x16x512x128")]
     with torch.no_grad():
-        traced = trace_items(items, "cpu", out, Stopwatch(60.0, "test"))
+        traced = trace_items(items, "cpu", out, Stopwatch(6000.0, "test"))
     zip_traces(out, [b.trace for b in traced.batches], out / "traces.zip")
     kernels = kernels_of_items(traced.items, traced.batches, out / "traces.zip", DEVICE)
     counted = tuple(replace(COUNTED, kernel=kernel.name, item=item) for item, own in kernels.items() for kernel in own)

@@ -81,5 +81,5 @@ def test_no_kernel_of_a_set_is_foretold_to_outweigh_the_others(items: tuple[Item
 )
 def test_an_item_runs_in_miniature(name: str, tmp_path: Path) -> None:
     with torch.no_grad():
-        traced = trace_items([by_name(name)], "cpu", tmp_path, Stopwatch(60.0, "test"))
+        traced = trace_items([by_name(name)], "cpu", tmp_path, Stopwatch(6000.0, "test"))
     assert [(i.name, i.error, i.step) for i in traced.items] == [(name, None, 0)]

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import itertools
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
 from analyzer.core.device import Device, Source, Versions
-from benchmarks.verdicts import ncu, record_counters
+from benchmarks.verdicts import ncu, record_counters, stopwatch
 from benchmarks.verdicts.ncu import Counting
 from benchmarks.verdicts.ncu_csv import TENSOR
 from benchmarks.verdicts.recorded import CounterRecording, ItemSet, Machine, Traced, TracedItem
@@ -68,7 +69,7 @@ def test_the_command_measures_what_was_asked_and_leaves_the_clocks_alone(tmp_pat
 
 
 def test_the_first_way_that_counts_is_kept(tmp_path: Path) -> None:
-    way, counted = ncu.first_that_counts(fake(tmp_path), counting(tmp_path), Stopwatch(30.0, "test"), 30.0)
+    way, counted = ncu.first_that_counts(fake(tmp_path), counting(tmp_path), Stopwatch(3000.0, "test"), 3000.0)
     assert way is not None
     assert way.has_ranges
     assert [(c.kernel, c.ns, c.memory_percent) for c in counted] == [("k", 5_000.0, 60.0)]
@@ -76,7 +77,7 @@ def test_the_first_way_that_counts_is_kept(tmp_path: Path) -> None:
 
 def test_a_release_that_refuses_an_option_is_called_without_it(tmp_path: Path) -> None:
     refuse = 'for word; do [ "$word" = --nvtx ] && exit 9; done'
-    way, counted = ncu.first_that_counts(fake(tmp_path, refuse), counting(tmp_path), Stopwatch(30.0, "test"), 30.0)
+    way, counted = ncu.first_that_counts(fake(tmp_path, refuse), counting(tmp_path), Stopwatch(3000.0, "test"), 3000.0)
     assert way is not None
     assert not way.has_ranges
     assert len(counted) == 1
@@ -84,7 +85,7 @@ def test_a_release_that_refuses_an_option_is_called_without_it(tmp_path: Path) -
 
 @pytest.mark.parametrize("refuse", ["exit 1", "echo '==ERROR== ERR_NVGPUCTRPERM' > \"$log\"; exit 1"])
 def test_counters_that_cannot_be_read_are_none(tmp_path: Path, refuse: str) -> None:
-    found = ncu.first_that_counts(fake(tmp_path, refuse), counting(tmp_path), Stopwatch(30.0, "test"), 30.0)
+    found = ncu.first_that_counts(fake(tmp_path, refuse), counting(tmp_path), Stopwatch(3000.0, "test"), 3000.0)
     assert found == (None, ())
 
 
@@ -96,7 +97,7 @@ def test_ncu_starts_once_for_warm_and_once_for_flushed_caches(tmp_path: Path, mo
     failed = TracedItem("failed", "matmul", False, 0, None, error="no")
     machine = Machine(Device("cuda", "H200", Source.MEASURED), Versions("1", "3.12", "2.11"), "2026-01-01")
     keep = record_counters._Keeper(tmp_path, (machine, ItemSet.THIRD), Traced((*items, failed), ()), "Version 1")
-    record_counters._count(keep, tmp_path, "cuda", Stopwatch(60.0, "test"))
+    record_counters._count(keep, tmp_path, "cuda", Stopwatch(6000.0, "test"))
     found = read(tmp_path / record_counters.FILE, CounterRecording)
     assert [(c.run, c.is_cold) for c in found.counters] == [("warm0", False), ("cold0", True)]
     assert (tmp_path / "warm0.names").read_text().split() == ["small"]
@@ -106,13 +107,12 @@ def test_ncu_starts_once_for_warm_and_once_for_flushed_caches(tmp_path: Path, mo
     assert found.notes == ("0 of 3 items were counted: the time was over",)
 
 
-def test_each_run_gets_its_part_of_the_time_by_its_items(tmp_path: Path) -> None:
+def test_each_run_gets_its_part_of_the_time_by_its_items(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(stopwatch, "time", SimpleNamespace(monotonic=lambda: 0.0))
     runs = [
         Counting("w", ("a",), False, "cuda", tmp_path, tmp_path),
         Counting("c", ("b", "c"), True, "cuda", tmp_path, tmp_path),
     ]
-    first = record_counters._part_s(runs, Stopwatch(90.0 + 2 * ncu.START_S, "test"))
-    assert first == pytest.approx(ncu.START_S + 30.0, abs=0.5)
-    assert record_counters._part_s(runs[1:], Stopwatch(60.0 + ncu.START_S, "test")) == pytest.approx(
-        ncu.START_S + 60.0, abs=0.5
-    )
+    first = record_counters._part_s(runs, Stopwatch(90.0 + 2 * ncu.START_S, "test", 0.0))
+    assert first == ncu.START_S + 30.0
+    assert record_counters._part_s(runs[1:], Stopwatch(60.0 + ncu.START_S, "test", 0.0)) == ncu.START_S + 60.0

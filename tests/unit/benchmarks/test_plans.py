@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import random
+import shutil
 import subprocess
 import sys
 from dataclasses import replace
@@ -179,6 +180,27 @@ def test_rivals_that_were_compiled_are_not_compiled_again(tmp_path: Path, monkey
     found = {way.name: way for way in stages._compiled(cases("vit")[0], a_shop(tmp_path))}
     assert found["max-autotune"].outcome is Outcome.TOO_LONG
     assert found["max-autotune"].reason == "it was not compiled after 240 s"
+
+
+def test_rivals_whose_caches_stayed_on_another_machine_are_compiled_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    processes = Processes(hangs=frozenset({"max-autotune"}))
+    monkeypatch.setattr(stages, "run", processes)
+    compile_rivals(cases("vit"), a_shop(tmp_path))
+    first = list(processes.started)
+    shutil.rmtree(a_shop(tmp_path).of(cases("vit")[0]) / "cache.rivals")
+    compile_rivals(cases("vit"), a_shop(tmp_path))
+    assert processes.started == [*first, *(name for name in first if name != "max-autotune")]
+
+
+def test_a_cold_default_is_timed_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    processes = Processes()
+    monkeypatch.setattr(stages, "run", processes)
+    (vit,) = cases("vit")
+    times = [stages._cold_default_s(vit, a_shop(tmp_path)) for _ in range(2)]
+    assert processes.started == ["default"]
+    assert times[0] == times[1] is not None
 
 
 def test_a_rival_that_the_budget_ended_is_not_called_too_long(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

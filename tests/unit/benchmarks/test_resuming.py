@@ -33,7 +33,7 @@ NEW = replace(OLD, date="2026-02-02")
 
 
 def watch() -> Stopwatch:
-    return Stopwatch(60.0, "test")
+    return Stopwatch(6000.0, "test")
 
 
 # -- cases ------------------------------------------------------------------------------------------------------------

@@ -104,7 +104,7 @@ def _pipe_instead(path: Path) -> None:
     os.mkfifo(path)
 
 
-@pytest.mark.timeout(20)
+@pytest.mark.timeout(120)
 @pytest.mark.parametrize(
     "spoil",
     [

@@ -102,3 +102,22 @@ def test_two_kernels_of_one_name_say_nothing() -> None:
 
     assert torch_compat.kernel_facts(Output()) == (KernelFacts("b", 3),)
     assert torch_compat.kernel_facts(object()) == ()
+
+
+def test_what_is_reached_again_through_an_index_is_told_where_no_near_cache_holds_it() -> None:
+    def gathered(rows: int) -> KernelFacts:
+        table, ids = torch.randn(rows, 64), torch.randint(0, rows, (4000,))
+        (kernel,) = facts(lambda table, ids: torch.relu(table[ids]), table, ids)
+        return kernel
+
+    large, small = gathered(1000), gathered(16)
+    assert large.again_bytes == (4000 - 1000) * 64 * 4
+    assert small.again_bytes == 0
+
+
+def test_what_is_added_through_an_index_is_read_and_written_again() -> None:
+    def scatter(source: torch.Tensor, ids: torch.Tensor) -> torch.Tensor:
+        return torch.zeros(1000, 64).index_add(0, ids, source * 2)
+
+    kernels = facts(scatter, torch.randn(4000, 64), torch.randint(0, 1000, (4000,)))
+    assert sum(kernel.again_bytes for kernel in kernels) == 2 * (4000 - 1000) * 64 * 4

@@ -14,7 +14,7 @@ from torch import nn
 from analyzer.core.errors import UsageError
 from analyzer.core.settings import Mode
 from collectors import workload as module
-from collectors.workload import NO_LOSS, NO_OPTIMIZER, Workload, fixed_seeds, move, resolve_device
+from collectors.workload import NO_LOSS, NO_OPTIMIZER, OWN_STEP, Workload, fixed_seeds, move, resolve_device
 
 
 def test_a_tuple_and_a_list_are_positional_and_a_dict_is_keywords() -> None:
@@ -46,6 +46,8 @@ def test_a_plain_function_is_named_after_itself_and_left_alone() -> None:
 def test_a_training_run_says_what_was_not_given() -> None:
     model = nn.Linear(2, 2)
     assert Workload.of(model, torch.ones(2), mode="training").notes == (NO_LOSS, NO_OPTIMIZER)
+    own = Workload.of(model, torch.ones(2), mode="training", step=lambda run, x: run(x))
+    assert own.notes == (OWN_STEP,)
     optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
     made = Workload.of(model, torch.ones(2), mode="training", loss=torch.sum, optimizer=optimizer)
     assert made.notes == ()

@@ -11,6 +11,7 @@ from torch import nn
 from analyzer.core.errors import UserProgramError
 from collectors.user_errors import describe, is_out_of_memory, user_error
 from collectors.user_module import import_user_module
+from collectors.workload import Workload
 
 SOURCE = """
 import torch
@@ -100,3 +101,9 @@ def test_a_long_message_is_cut_and_an_empty_one_is_its_type() -> None:
     assert describe(ValueError()) == "ValueError"
     assert describe(ValueError("two\n  lines")) == "ValueError: two lines"
     assert len(describe(ValueError("x" * 10_000))) < 700
+
+
+def test_a_workload_made_by_its_fields_is_told_of_the_way_to_make_one(tmp_path: Path) -> None:
+    with pytest.raises(TypeError) as caught:
+        Workload(model=nn.Linear(2, 2), inputs=(torch.ones(1, 2),))  # type: ignore[call-arg]
+    assert "Workload.of(model, inputs" in str(user_error(caught.value, root=tmp_path, doing="x").hint)

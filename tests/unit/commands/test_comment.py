@@ -23,6 +23,11 @@ def test_a_comment_fits_with_its_mark_at_the_end() -> None:
     assert len(body.encode()) <= COMMENT_BYTES
     assert body.endswith(f"\n{MARK}\n")
     assert comment_body(a_gate(), MARK).startswith("### 1 new graph break")
+    named = comment_body(a_hostile_gate("<script>" * 20_000), MARK, "3.12 `x`\n::error::")
+    assert len(named.encode()) <= COMMENT_BYTES
+    assert named.endswith(f"\n{MARK}\n")
+    assert "\nOf the job " in comment_body(a_gate(), MARK, "3.12 linux")
+    assert "`3.12 linux`" in comment_body(a_gate(), MARK, "3.12 linux")
 
 
 def test_only_a_change_that_did_something_is_news() -> None:

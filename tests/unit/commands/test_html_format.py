@@ -7,6 +7,8 @@ from pathlib import Path
 import pytest
 
 from analyzer.cli import main
+from analyzer.commands.command import FORMATS
+from analyzer.reporting.renderers import renderer
 from dashboard import report_timeline
 from tests.unit.dashboard.runs import a_recording, a_run_folder
 
@@ -43,9 +45,7 @@ def test_a_recorded_trace_leaves_a_page_beside_its_report(tmp_path: Path, capsys
     assert (tmp_path / "p.html").read_text(encoding="utf-8") == text
 
 
-def test_a_check_has_no_page_and_says_so_before_it_runs(
-    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("analyzer.checking.check.run_check", lambda *_: pytest.fail("it ran"))
-    assert main(["check", "model.py", "--format", "html:page.html"]) == 2
-    assert "html shows a report, and no gates" in capsys.readouterr().err
+@pytest.mark.parametrize("format_id", [one for one in FORMATS if one != "terminal"])
+def test_every_format_shows_what_a_check_found_and_several_models(format_id: str) -> None:
+    assert renderer(format_id).render_gate is not None
+    assert renderer(format_id).render_runs is not None

@@ -145,3 +145,32 @@ def test_a_gate_is_written_in_each_format_and_the_terminals_text_is_the_commands
     assert found["models"][0]["report"]["workload"]["name"] == "gptlite"
     assert found["models"][0]["checks"][0]["status"] == "failed"
     assert runner.read_text().startswith("### 1 new graph break")
+
+
+@pytest.mark.parametrize(
+    ("file", "why"),
+    [("there", "it is a folder"), ("a_file/x.json", "is no folder"), ("a_file/deep/x.json", "is no folder")],
+)
+def test_a_file_that_cannot_be_written_is_told_before_anything_runs(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], file: str, why: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "there").mkdir()
+    (tmp_path / "a_file").write_text("")
+    monkeypatch.setattr("analyzer.checking.check.run_check", lambda *_: pytest.fail("it ran"))
+    assert main(["check", "m.py", f"--format=terminal,json:{file}"]) == 2
+    error = capsys.readouterr().err
+    assert f"cannot write {file}: " in error
+    assert why in error
+    assert "name another file: --format json:FILE" in error
+
+
+def test_a_file_that_cannot_be_written_after_all_costs_no_other_and_no_result(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "taken").mkdir()
+    asked = [Output("terminal"), Output("json", str(tmp_path / "taken")), Output("markdown", str(tmp_path / "m.md"))]
+    with pytest.raises(UsageError, match="cannot write"):
+        print_gate(a_gate(), asked, "the whole result\n")
+    assert capsys.readouterr().out == "the whole result\n"
+    assert (tmp_path / "m.md").read_text().startswith("### ")

@@ -10,7 +10,8 @@ import plotly.graph_objects as go
 from plotly.utils import PlotlyJSONEncoder
 
 from analyzer.core.budget import Part
-from dashboard.figure import OTHER_LOOK, SERIES, axis_title, decades, graph, part_pattern, safe, series_look, styled
+from dashboard.figure import OTHER_LOOK, SERIES, axis_title, decades, graph, safe, series_look, styled
+from dashboard.panels.step_bar import part_look
 
 
 def _drawn(shown: Any) -> dict[str, Any]:
@@ -58,7 +59,7 @@ def test_no_two_series_and_no_two_parts_differ_by_colour_alone() -> None:
         assert one.pattern != two.pattern
         assert one.dash != two.dash
         assert one.colour != two.colour
-    assert len({part_pattern(part) for part in Part}) == len(Part)
+    assert len({part_look(part).shape for part in Part}) == len(Part)
 
 
 def test_a_series_beyond_the_last_has_the_look_of_the_others() -> None:

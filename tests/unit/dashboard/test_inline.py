@@ -30,7 +30,7 @@ def shown() -> Iterator[list[InlineDashboard]]:
 
 
 def _get(url: str) -> str:
-    with urllib.request.urlopen(url, timeout=20) as answer:
+    with urllib.request.urlopen(url, timeout=120) as answer:
         return str(answer.read().decode())
 
 
@@ -64,9 +64,10 @@ def test_a_second_call_for_the_same_run_reuses_it_and_a_changed_one_is_read_agai
 
 
 def test_a_folder_of_runs_is_served_with_its_newest(tmp_path: Path, shown: list[InlineDashboard]) -> None:
-    for name in ("first", "second"):
+    for day, name in enumerate(("first", "second"), start=1):
         (tmp_path / name).mkdir()
         a_run_folder(tmp_path / name)
+        os.utime(tmp_path / name / "report.json", (day, day))
     one = show(tmp_path)
     shown.append(one)
     assert "second" in _get(one.url)

@@ -13,8 +13,9 @@ from analyzer.core.ranks import LostRank, RanksReport
 from analyzer.derive.rank_summary import RankName, summarize_rank
 from analyzer.derive.ranks import compare_ranks
 from analyzer.rank_analysis import TraceSettings, analyze_path
+from analyzer.reporting.ranks_text import late_text
 from dashboard.panels import ranks, ranks_collectives, ranks_steps
-from dashboard.panels.ranks import late_texts, parts_figure, shown_ranks, summary_text
+from dashboard.panels.ranks import parts_figure, shown_ranks, summary_text
 from dashboard.panels.ranks_steps import MOST_CELLS_WITH_TEXT, NO_STEPS, Measure, heat_figure, step_grid, steps_view
 from dashboard.prose import prose
 from dashboard.run_folder import RunData, read_target
@@ -56,15 +57,15 @@ def test_the_page_is_there_only_where_there_are_ranks() -> None:
 def test_who_is_late_and_for_what_comes_first() -> None:
     found = ranks_of(50, 20, 90)
     assert summary_text(found) == "3 ranks; the busiest computes 1.7× the mean"
-    (said,) = late_texts(found)
+    (said,) = late_text(found)
     assert said.startswith("rank 2 is late by 165 µs in ")
     assert said.endswith("likely for its kernels, which take longer")
 
 
 def test_that_nobody_is_late_is_not_that_it_is_unknown() -> None:
-    assert late_texts(ranks_of(50, 50)) == ["No rank came clearly later to its collectives than the others."]
+    assert late_text(ranks_of(50, 50)) == ["No rank came clearly later to its collectives than the others."]
     alone = ranks_of(50)
-    assert late_texts(alone) == ["No collective was matched between ranks: who waits for whom is not known."]
+    assert late_text(alone) == ["No collective was matched between ranks: who waits for whom is not known."]
     assert "not known" in summary_text(alone)
 
 

@@ -15,7 +15,9 @@ from dashboard import runs_app
 from dashboard.app import ServedRuns, make_app
 from dashboard.entry import COOKIE
 from dashboard.run_folder import RunData, newest_readable
+from dashboard.runs import address_of
 from dashboard.runs_app import OpenRuns
+from dashboard.waiting import READY
 from tests.reports import a_report
 from tests.unit.dashboard.several_runs import HOSTILE, a_timed_report, began, save_run
 
@@ -195,3 +197,28 @@ def test_the_newest_readable_run_is_found_and_none_is_an_error(tmp_path: Path) -
     save_run(tmp_path, "good", a_report(), 1)
     assert newest_readable(tmp_path) == "good"
     assert [run.name for run in list_runs(tmp_path).runs] == ["broken", "good"]
+
+
+def test_who_looks_at_a_run_that_is_not_read_yet_is_told_so_and_gets_its_page_then(tmp_path: Path) -> None:
+    save_run(tmp_path, NAMED, a_report(), 1)
+    client = make_app(tmp_path).server.test_client()
+    address, looking = address_of(NAMED), {"Sec-Fetch-Dest": "document"}
+    waiting = client.get(address, headers=looking)
+    assert waiting.status_code == 200
+    assert "Reading &lt;img" in waiting.text
+    assert "<img" not in waiting.text
+    assert f'fetch("{READY}"' in waiting.text
+    assert client.get(f"{address}{READY}").status_code == 204
+    page = client.get(address, headers=looking)
+    assert "_dash-config" in page.text
+    assert client.get(address_of("nope"), headers=looking).status_code == 404
+    assert client.get(f"{address_of('nope')}{READY}").status_code == 404
+
+
+def test_the_newest_run_is_read_while_the_browser_opens(tmp_path: Path) -> None:
+    save_run(tmp_path, "a", a_report(), 1)
+    served = make_app(tmp_path)
+    assert isinstance(served, ServedRuns)
+    served.prepare("a")
+    page = served.server.test_client().get("/run/a/", headers={"Sec-Fetch-Dest": "document"})
+    assert "_dash-config" in page.text

@@ -166,3 +166,9 @@ def test_a_budget_taken_at_another_speed_than_the_comparison_says_so() -> None:
     assert "first clean pass" not in _text(step_budget.PANEL, report)
     slower = replace(report, step_budget=a_budget(starved=10.0, memory=6.2))
     assert "taken at 16.2 and 31.8 ms a step before" in _text(step_budget.PANEL, slower)
+
+
+def test_a_figure_of_what_is_not_known_says_so_and_is_no_error() -> None:
+    figure = step_budget.budget_figure(step_budget.sides_of(a_report(step_budget=None)))
+    assert len(figure.data) == 0
+    assert [note.text for note in figure.layout.annotations] == [step_budget.NOT_KNOWN]

@@ -166,3 +166,9 @@ def _value(cell: Any) -> Any:
 def test_long_text_is_wrapped_where_a_column_asks_for_it() -> None:
     grid = _grid(table("t", [Column("why", is_wrapped=True), Column("name")], [("x " * 80, "y")], file_name="f"))
     assert [column.get("autoHeight") for column in grid.columnDefs] == [True, None]
+
+
+def test_the_whole_table_is_one_stop_of_the_tab_key_and_its_bar_takes_room() -> None:
+    options = table("t", (Column("a"),), [("x",)], file_name="t").children[1].dashGridOptions
+    assert options["tabToNextCell"] == options["tabToNextHeader"] == {"function": "gbLeave(params)"}
+    assert options["scrollbarWidth"] > 0

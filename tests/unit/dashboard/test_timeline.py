@@ -237,3 +237,27 @@ def test_of_traces_by_others_every_row_is_drawn_and_every_sum_is_that_of_its_eve
     gaps, budget = timeline.gaps, timeline.recording.budget
     assert budget is not None
     assert int(gaps.ns[:, 0].sum()) == sum(part.ns for part in budget.whole.parts if part.part.value == "starved")
+
+
+def test_a_thread_that_is_empty_in_every_step_says_so_and_the_profilers_rows_are_no_thread() -> None:
+    run = Recording()
+    with run.on_thread(0):
+        run.call("Activity Buffer Request", us=9)
+    with run.on_thread(5):
+        run.call("cudaMalloc", us=3)
+    with run.step(), run.op("aten::mm"):
+        run.launch("gemm", us=4)
+    labels = [group.label for group in _timeline(run.trace()).groups if group.kind is LaneKind.HOST]
+    assert labels == [
+        "host thread 100",
+        "the profiler's own work, none of it in a step",
+        "host thread 5, none of it in a step",
+    ]
+
+
+def test_a_thread_at_work_across_a_whole_step_is_not_called_empty() -> None:
+    run = Recording()
+    with run.on_thread(5), run.op("aten::sort"), run.on_thread(100), run.step():
+        run.launch("gemm", us=4)
+    labels = [group.label for group in _timeline(run.trace()).groups if group.kind is LaneKind.HOST]
+    assert sorted(labels) == ["host thread 100", "host thread 5"]

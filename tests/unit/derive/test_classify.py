@@ -187,3 +187,14 @@ def test_without_device_rows_nothing_is_decided() -> None:
     )
     assert found.bound is Bound.UNDECIDED
     assert found.missing == NO_WORK
+
+
+def test_a_bound_that_hangs_on_what_a_near_cache_kept_is_not_named() -> None:
+    def scattering(again_ns: float) -> RegionBudget:
+        kernel = KernelPoint(Part.COMPUTE, MS, 0.42 * MS, 0.25 * MS, is_rough=True, again_ns=again_ns)
+        return replace(_region(COMPUTE=10 * MS, MEMORY=MS), kernels=(kernel,) * 11, is_host=True)
+
+    assert verdict(scattering(0.0)).bound is Bound.COMPUTE
+    open_one = verdict(scattering(5.0 * MS))
+    assert (open_one.bound, open_one.confidence) == (Bound.UNDECIDED, None)
+    assert "through an index" in (open_one.missing or "")

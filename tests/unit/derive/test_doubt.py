@@ -31,6 +31,15 @@ def test_without_an_error_every_kernel_keeps_its_class() -> None:
     }
 
 
+def test_what_is_read_again_through_an_index_may_have_been_kept_or_not() -> None:
+    gather = [KernelPoint(Part.COMPUTE, 100_000, 60_000.0, 20_000.0, again_ns=300_000.0)]
+    assert _ns(gather) == {Part.COMPUTE: 100_000}
+    assert _ns(gather, traffic=-1.0) == {Part.COMPUTE: 100_000}
+    assert _ns(gather, traffic=0.5) == {Part.MEMORY: 100_000}
+    little = [KernelPoint(Part.COMPUTE, 100_000, 60_000.0, 20_000.0, again_ns=5_000.0)]
+    assert _ns(little, traffic=3.0) == {Part.COMPUTE: 100_000}
+
+
 def test_a_kernel_near_both_roofs_goes_with_the_error() -> None:
     near = [KernelPoint(Part.COMPUTE, 100_000, 80_000.0, 75_000.0)]
     far = [KernelPoint(Part.COMPUTE, 100_000, 80_000.0, 20_000.0)]

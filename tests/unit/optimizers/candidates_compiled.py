@@ -15,9 +15,8 @@ from collectors import torch_compat
 from collectors.graph_key import graph_digest
 from collectors.probe import Probe
 from optimizers.backend import SwitchBackend, Watch
-from optimizers.candidates.base import Candidate
 from optimizers.candidates.known import candidate_of
-from optimizers.candidates.pair import Pair
+from optimizers.candidates.pair import AnyCandidate
 from tests.workloads import captured, fresh_dynamo
 
 
@@ -28,23 +27,21 @@ class Codes:
     codes: dict[str, str] = field(default_factory=dict)
     programs: dict[str, GraphModule | None] = field(default_factory=dict)
 
-    def compiling(self, key: GraphKey, candidate: Candidate | Pair) -> None: ...
+    def compiling(self, key: GraphKey, candidate: AnyCandidate) -> None: ...
 
-    def compiled(
-        self, key: GraphKey, candidate: Candidate | Pair, dynamo: GraphModule, aot: GraphModule | None
-    ) -> None:
+    def compiled(self, key: GraphKey, candidate: AnyCandidate, dynamo: GraphModule, aot: GraphModule | None) -> None:
         self.programs[f"{candidate.id}.{key.direction}"] = aot
 
     def counted(
-        self, key: GraphKey, candidate: Candidate | Pair, traffic_bytes: int | None, kernels: tuple[KernelFacts, ...]
+        self, key: GraphKey, candidate: AnyCandidate, traffic_bytes: int | None, kernels: tuple[KernelFacts, ...]
     ) -> None: ...
 
-    def generated(self, key: GraphKey, candidate: Candidate | Pair, code: str) -> None:
+    def generated(self, key: GraphKey, candidate: AnyCandidate, code: str) -> None:
         self.codes[f"{candidate.id}.{key.direction}"] = code
 
     def refused(self, key: GraphKey, reasons: tuple[str, ...]) -> None: ...
 
-    def finished(self, key: GraphKey, candidate: Candidate | Pair) -> None: ...
+    def finished(self, key: GraphKey, candidate: AnyCandidate) -> None: ...
 
 
 @dataclass

@@ -20,8 +20,10 @@ from optimizers.quantized_graph import NO_TORCHAO
 from tests.unit.optimizers.candidates_compiled import assert_same, compiled
 from tests.workloads import captured
 
-IMAGE = torch.randn(2, 3, 8, 8)
-ROWS = torch.randn(4, 16)
+SAME = torch.Generator().manual_seed(0)
+"""Of values by chance one ReLU stands at its corner now and then, and half a gradient is rounded away."""
+IMAGE = torch.randn(2, 3, 8, 8, generator=SAME)
+ROWS = torch.randn(4, 16, generator=SAME)
 
 
 class Convolved(nn.Module):

@@ -135,3 +135,11 @@ def test_code_holds_any_ticks_and_a_cell_any_bar() -> None:
     assert code(" ") == "`(no name)`"
     assert cell("a|b") == r"<code>a\|b</code>"
     assert command("a ``` b") == "````sh\na ``` b\n````"
+
+
+def test_a_pass_on_time_says_in_its_row_what_it_could_have_seen() -> None:
+    passed = a_check("step_time", GateStatus.PASSED, message="no slower", seen=0.113)
+    noisy = a_check("step_time", GateStatus.NOT_COMPARED, message="x", reason="too noisy to tell", seen=0.4)
+    page = markdown.render_gate(a_gate(a_model_gate(checks=(passed,))), Page())
+    assert "a slow-down of 12 % or more would most likely have been found" in page
+    assert "too noisy to tell |" in markdown.render_gate(a_gate(a_model_gate(checks=(noisy,))), Page())

@@ -110,6 +110,20 @@ def test_a_model_that_did_not_run_is_an_error() -> None:
     assert (remark.id, remark.level, remark.is_gated) == (DID_NOT_RUN, Level.ERROR, True)
 
 
+def test_every_line_that_a_failed_check_is_about_is_said_at_its_own_line() -> None:
+    wheres = tuple(at(f"/home/ada/gptlite.py:{line}") for line in (57, 58, 90))
+    found = tuple(a_finding("graph_break", where=where, message=f"at {where.line}") for where in wheres)
+    check = a_failed_check(places=wheres[:2], message="2 graph breaks")
+    model = a_model_gate(report=a_report(findings=found, partial=None), checks=(check,))
+    gated = [remark for remark in gate_remarks(a_gate(model), HOME) if remark.is_gated]
+    assert [(each.place.line, each.level) for each in gated] == [(57, Level.ERROR), (58, Level.ERROR)]
+    assert gated[1].message == "at 58", "with its own cause"
+    warned = replace(model, checks=(replace(check, status=GateStatus.WARNED),))
+    assert [each.level for each in gate_remarks(a_gate(warned), HOME)][:2] == [Level.WARNING] * 2
+    silenced = replace(model, silenced=(SilencedFinding("graph_break", wheres[1]),))
+    assert [each.place.line for each in gate_remarks(a_gate(silenced), HOME) if each.is_gated] == [57]
+
+
 def test_a_silenced_finding_is_marked() -> None:
     where = at("/home/ada/gptlite.py:57")
     quiet = a_model_gate(checks=(), silenced=(SilencedFinding("graph_break", where),))

@@ -12,7 +12,7 @@ from analyzer.core.trial import TrialOutcome
 from analyzer.rules.compile_slower_than_eager import judge
 from analyzer.rules.rule import MissingData
 from tests.reports import MS, a_plan_trial
-from tests.rule_facts import facts
+from tests.rule_facts import captured, facts
 
 
 def test_a_default_compilation_slower_than_eager_costs_the_difference() -> None:
@@ -34,6 +34,12 @@ def test_a_plan_is_named_only_where_there_is_one_that_helps() -> None:
     assert "let analyze look for a faster plan" in remedy()
     left = judge(facts(plans=(chosen("eager", 8.5), a_plan_trial("default", 9.5))))
     assert "the plan says so" in left[0].remedy
+
+
+def test_no_plan_is_promised_where_there_is_no_graph_to_plan_for() -> None:
+    plans = (a_plan_trial("eager", 8.5), a_plan_trial("default", 9.5))
+    (finding,) = judge(facts(plans=plans, capture=captured(graphs=())))
+    assert "no graph was captured" in finding.remedy
 
 
 def test_a_loss_of_a_per_cent_is_silent_however_steady() -> None:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from analyzer.core.finding import Finding, RuleFailure
+from dataclasses import replace
+
+from analyzer.core.finding import Confidence, Finding, RuleFailure
 from analyzer.rules.facts import Facts
 from analyzer.rules.rule import MissingData, Rule
 from analyzer.rules.runner import run_rules
@@ -37,6 +39,14 @@ def test_a_cost_above_the_whole_step_is_not_believed() -> None:
     assert finding.message.endswith("its cost is not known: it came out at 1.50 ms of a step of 1.00 ms")
     (whole,), _ = run_rules(Facts(step_ns=1_000_000), (_finds("a", 1_000_000),))
     assert (whole.ns_per_step, whole.message) == (1_000_000, "")
+
+
+def test_what_is_judged_by_times_is_not_certain_on_a_disturbed_machine() -> None:
+    sure = replace(_finds("a", 1), confidence=Confidence.CERTAIN)
+    rules = (sure, replace(sure, id="b", is_timed=True))
+    for is_disturbed, timed in ((False, Confidence.CERTAIN), (True, Confidence.LIKELY)):
+        findings, _ = run_rules(Facts(is_disturbed=is_disturbed), rules)
+        assert [finding.confidence for finding in findings] == [Confidence.CERTAIN, timed]
 
 
 def test_a_rule_without_its_data_says_what_is_missing() -> None:

@@ -1,0 +1,55 @@
+"""What keeps a measured run from bearing verdicts."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from analyzer.core.run import Verification
+from analyzer.core.timing import Crowd
+from analyzer.doubts import DRIFT, OUTRUN, doubt, is_disturbed
+from analyzer.measured import Measured
+from tests.unit.fake_driver import STEP_NS, a_timing, a_way
+from tests.unit.optimizers.fake_lab import around
+
+IDLE, BUSY = Crowd(0.0, 2, 2), Crowd(1.6, 2, 2)
+
+
+@pytest.mark.parametrize(
+    ("timed", "compared", "default_ns", "is_it"),
+    [
+        (IDLE, IDLE, STEP_NS, False),
+        (None, None, STEP_NS, False),
+        (BUSY, IDLE, STEP_NS, True),
+        (IDLE, BUSY, STEP_NS, True),
+        (IDLE, IDLE, round(1.1 * DRIFT * STEP_NS), True),
+    ],
+)
+def test_a_crowd_in_either_pass_or_a_changed_machine_disturbs(
+    timed: Crowd | None, compared: Crowd | None, default_ns: int, is_it: bool
+) -> None:
+    ways = a_way("eager", STEP_NS), a_way("default", default_ns), a_way("plan", STEP_NS)
+    checked = Verification(*ways, capture=None, timing=None, crowd=compared)
+    measured = Measured(timing=replace(a_timing(), crowd=timed), verification=checked)
+    assert is_disturbed(measured) is is_it
+
+
+@pytest.mark.parametrize(("profiled", "is_doubted"), [(None, False), (1.8, False), (0.6, False), (0.4, True)])
+def test_a_recorded_step_far_shorter_than_one_without_the_profiler_takes_every_verdict_back(
+    profiled: float | None, is_doubted: bool
+) -> None:
+    profiled_ns = None if profiled is None else round(profiled * STEP_NS)
+    measured = Measured(timing=a_timing(), profiled_step_ns=profiled_ns)
+    assert (doubt(measured) == OUTRUN) is is_doubted
+    assert is_disturbed(measured) is is_doubted
+
+
+@pytest.mark.parametrize(("factor", "is_doubted"), [(1.2, False), (1.0 / 1.8, False), (2.4, True), (1 / 2.4, True)])
+def test_a_run_without_a_plan_is_held_against_the_default_beside_eager(factor: float, is_doubted: bool) -> None:
+    measured = Measured(timing=a_timing(), default_ns=around(round(factor * STEP_NS)))
+    assert ("the comparison with eager" in (doubt(measured) or "")) is is_doubted
+
+
+def test_nothing_measured_is_not_disturbed() -> None:
+    assert not is_disturbed(Measured())
