@@ -59,7 +59,7 @@ def assemble(measured: Measured, *, target: str, next_command: str) -> Report:
         findings = tuple(replace(finding, ns_per_step=None) for finding in findings)
     before, after = measured.before, measured.after
     attributed = before.attribution.attributed if before else None
-    graphs = _graphs(measured)
+    graphs = _graphs(measured) if why is None else _without_predictions(_graphs(measured))
     return Report(
         headline=headline(measured, comparison, why),
         workload=measured.facts or _unknown_workload(target),
@@ -252,6 +252,14 @@ def _chosen(graph: Graph, measured: Measured) -> str:
     if measured.plan is None:
         return FUSED
     return measured.plan.candidate(graph.key) if measured.plan.is_compiled else EAGER
+
+
+def _without_predictions(graphs: tuple[GraphReport, ...]) -> tuple[GraphReport, ...]:
+    """They were made from a pass that is not believed: a crowded one foretells ten times what a trial then takes."""
+    return tuple(
+        replace(graph, candidates=tuple(replace(one, predicted_ns=None) for one in graph.candidates))
+        for graph in graphs
+    )
 
 
 def _candidates(graph: Graph, measured: Measured) -> tuple[CandidateReport, ...]:

@@ -262,4 +262,5 @@ def _notes(points: Iterable[tuple[RoofPoint, int]]) -> tuple[str, ...]:
     for point, count in points:
         if point.anomaly is not None:
             over[point.anomaly] += count
-    return tuple(f"{over[a]} kernel rows reach over 105 % {a.value}" for a in Anomaly if over[a])
+    # Without a verb: counts of several regions are added up in one note.
+    return tuple(f"{over[a]} of the kernel rows at over 105 % {a.value}" for a in Anomaly if over[a])

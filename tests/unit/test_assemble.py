@@ -301,6 +301,14 @@ def test_what_a_finding_costs_is_not_claimed_of_a_pass_that_is_in_doubt(diagnose
     assert {finding.ns_per_step for finding in other} == {None}
 
 
+def test_nothing_is_predicted_from_a_pass_that_is_in_doubt(diagnosed: Measured) -> None:
+    """A crowded clean pass of gptlite foretold 10.3 ms for a candidate that took 2.8."""
+    diagnosed.trials.append(CandidateTrial(B.digest, "eager", 7, measured(FAST, against_ns=STEP_NS)))
+    steady, other = (drifted(copy(diagnosed), factor).graphs[1].candidates[0] for factor in (1.2, 2.4))
+    assert (steady.predicted_ns, other.predicted_ns) == (7, None)
+    assert other.measured_ns == steady.measured_ns
+
+
 def test_a_plan_says_that_its_figures_are_in_doubt(diagnosed: Measured) -> None:
     for factor, is_said in ((1.2, False), (2.4, True)):
         measured = copy(diagnosed)
