@@ -206,7 +206,8 @@ def device_of(trace: Trace) -> Device:
 def _workload(trace: Trace, source: str, attribution: Attribution, steps: Steps) -> WorkloadFacts:
     said = trace.facts.distributed
     rank = f", rank {said.rank}" if said is not None and said.rank is not None else ""
-    marked = f"{len(steps)} steps marked by {steps.marked_by.value}" if steps.marked_by else "no steps marked"
+    count = f"{len(steps)} step{'s' if len(steps) != 1 else ''}"
+    marked = f"{count} marked by {steps.marked_by.value}" if steps.marked_by else "no steps marked"
     return WorkloadFacts(
         name=source.replace("\\", "/").rsplit("/", 1)[-1],
         source=source,

@@ -9,12 +9,14 @@ from dataclasses import replace
 from typing import Any, Final
 
 import torch
+from torch.nn.parameter import is_lazy
 
 from analyzer.core.trial import AccuracyReference
 from collectors.effects import Results, effects
 from collectors.outputs import detached
 from collectors.state import State
 from collectors.step import Stepper
+from collectors.tensor_parts import is_dense
 from collectors.torch_compat import DispatchMode
 from collectors.workload import Workload
 
@@ -125,7 +127,7 @@ def _run_in(workload: Workload, state: State, dtype: torch.dtype) -> Results:
     state.restore()
     wide = copy.deepcopy(workload.model)
     if isinstance(wide, torch.nn.Module):
-        wide = wide.to(dtype)
+        wide = wide._apply(_Wider(dtype)) if _is_beyond_to(wide) else wide.to(dtype)  # type: ignore[no-untyped-call]
     args, kwargs = _widened((workload.args, dict(workload.kwargs)), dtype)
     sets = tuple(
         replace(one, args=_widened(one.args, dtype), kwargs=_widened(dict(one.kwargs), dtype)) for one in workload.sets
@@ -137,6 +139,43 @@ def _run_in(workload: Workload, state: State, dtype: torch.dtype) -> Results:
         results = _handed_back(Stepper(copied, wide, state))
     after = dict(effects(copied, state.written))
     return results + tuple((path, _if_touched(after.get(path), before.get(path))) for path in state.written)
+
+
+def _is_beyond_to(model: torch.nn.Module) -> bool:
+    """Whether `Module.to` makes another model of it: it takes the imaginary parts away, and gives each buffer a storage
+    of its own, so that what is written through one is not seen in the other. Eager is then far from the wider run, and
+    as much would be allowed.
+    """
+    buffers = [buffer for _, buffer in model.named_buffers(remove_duplicate=False) if _has_storage(buffer)]
+    parameters = [parameter for parameter in model.parameters() if _has_storage(parameter)]
+    places = [tensor.untyped_storage().data_ptr() for tensor in (*buffers, *parameters)]
+    is_shared = any(places.count(place) > 1 for place in dict.fromkeys(places[: len(buffers)]))
+    return is_shared or any(tensor.is_complex() for tensor in (*buffers, *parameters))
+
+
+def _has_storage(tensor: torch.Tensor) -> bool:
+    return not is_lazy(tensor) and is_dense(tensor) and tensor.untyped_storage().nbytes() > 0
+
+
+class _Wider:
+    """Gives a tensor in the wider type; complex ones stay complex, and those of one storage go on sharing one."""
+
+    def __init__(self, dtype: torch.dtype) -> None:
+        self._real, self._complex = dtype, torch.promote_types(dtype, torch.complex32)
+        self._wide: dict[tuple[int, torch.dtype], torch.Tensor] = {}
+
+    def __call__(self, tensor: torch.Tensor) -> torch.Tensor:
+        if not (tensor.is_floating_point() or tensor.is_complex()):
+            return tensor
+        dtype = self._complex if tensor.is_complex() else self._real
+        if tensor.dtype == dtype or not _has_storage(tensor):
+            return tensor.to(dtype)
+        storage = tensor.untyped_storage()
+        key = storage.data_ptr(), tensor.dtype
+        if key not in self._wide:
+            whole = torch.empty(0, dtype=tensor.dtype, device=tensor.device).set_(storage)
+            self._wide[key] = whole.to(dtype)
+        return self._wide[key].as_strided(tensor.size(), tensor.stride(), tensor.storage_offset())
 
 
 def _if_touched(after: torch.Tensor | None, before: torch.Tensor | None) -> torch.Tensor:

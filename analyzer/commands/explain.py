@@ -1,14 +1,18 @@
-"""`analyze explain NAME`: what a finding, a verdict or a budget's part means, how it is measured, when it is wrong."""
+"""`analyze explain NAME`: what a finding, a verdict or a budget's part means, how it is measured, when it is wrong; and
+what a gate of `analyze check` counts."""
 
 from __future__ import annotations
 
 import argparse
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from analyzer.commands.command import Command
 from analyzer.commands.output import print_text
 from analyzer.core.errors import ExitCode, UsageError
 from analyzer.core.spelling import did_you_mean
+
+if TYPE_CHECKING:
+    from analyzer.gate.reading import Gate
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -16,7 +20,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "name",
         metavar="NAME",
         nargs="*",
-        help="a verdict, a part of a budget, or the id of a finding; without one, all are listed",
+        help="a verdict, a part of a budget, the id of a finding or of a gate; without one, all are listed",
     )
 
 
@@ -27,8 +31,9 @@ def run(arguments: argparse.Namespace) -> ExitCode:
 
 
 def explained(name: str) -> str:
-    """The explanation of a word of a report, or of a rule. Raises UsageError, which names the nearest or all."""
+    """The explanation of a word of a report, a rule or a gate. Raises UsageError, which names the nearest or all."""
     # The rules bring numpy: `analyze --help` does without.
+    from analyzer.gate.gates import GATES
     from analyzer.reporting.words import WORDS, plain_name, word
     from analyzer.rules import RULES
     from analyzer.rules.explain import explain
@@ -39,14 +44,24 @@ def explained(name: str) -> str:
     wanted = plain_name(name)
     if any(rule.id == wanted for rule in RULES):
         return explain(wanted)
-    known = [*(plain_name(w.id) for w in WORDS), *(rule.id for rule in RULES)]
+    gate = next((gate for gate in GATES if gate.id == wanted), None)
+    if gate is not None:
+        return _of_gate(gate)
+    known = [*(plain_name(w.id) for w in WORDS), *(rule.id for rule in RULES), *(gate.id for gate in GATES)]
     hint = did_you_mean(wanted, known) or f"there are {', '.join(known)}"
-    raise UsageError(f"there is no verdict, part or finding {name!r}", hint=hint)
+    raise UsageError(f"there is no verdict, part, finding or gate {name!r}", hint=hint)
+
+
+def _of_gate(gate: Gate) -> str:
+    lines = [f"{gate.id}, a gate of `analyze check`:", f"  {gate.doc}", "", f"By default: {gate.recommended.value}."]
+    lines += [f"The findings that explain it: {', '.join(gate.rules)}."] if gate.rules else []
+    return "\n".join([*lines, "Set it under [tool.graphbound.gates].", ""])
 
 
 def listed() -> str:
-    """Every word and every rule with its title, a line each."""
+    """Every word, every rule and every gate with its title, a line each."""
     # As above.
+    from analyzer.gate.gates import GATES
     from analyzer.reporting.words_host import HOST_WORDS
     from analyzer.reporting.words_parts import PART_WORDS
     from analyzer.reporting.words_path import PATH_WORDS
@@ -64,12 +79,14 @@ def listed() -> str:
     width = max(len(word.id) for _, words in groups for word in words)
     texts = [f"{title}\n" + "".join(f"  {w.id:<{width}}  {w.title}\n" for w in words) for title, words in groups]
     rules = "".join(f"  {line}\n" for line in list_rules().splitlines())
-    return "\n".join([*texts, f"Findings\n{rules}"])
+    wide = max(len(gate.id) for gate in GATES)
+    gates = "".join(f"  {gate.id:<{wide}}  {gate.doc}\n" for gate in GATES)
+    return "\n".join([*texts, f"Findings\n{rules}", f"Gates of `analyze check`\n{gates}"])
 
 
 COMMAND: Final = Command(
     name="explain",
-    summary="what a verdict, a part of a budget or a finding means, and what to do about it",
+    summary="what a verdict, a part of a budget, a finding or a gate means, and what to do about it",
     add_arguments=add_arguments,
     run=run,
 )

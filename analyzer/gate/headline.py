@@ -17,7 +17,9 @@ def gate_headline(models: Sequence[ModelGate], sources: Sources, against: str | 
         found = [(model, check) for model in models for check in getattr(model, wanted)]
         errors = [model for model in models if model.error is not None] if wanted == "failures" else []
         if errors:
-            return _named(models, errors[0], f"could not be checked: {errors[0].error}")
+            return _named(
+                models, errors[0], f"could not be checked: {(errors[0].error or '').removeprefix('not checked: ')}"
+            )
         if found:
             model, worst = min(found, key=lambda pair: _rank(pair[1]))
             others = len(found) - 1

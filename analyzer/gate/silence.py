@@ -60,8 +60,8 @@ def read_silences(file: str, source: str, known: Iterable[str]) -> Silences:
     notes: list[str] = []
     rules = tuple(known)
     for line, comment, (first, last) in _comments(source):
-        match = _COMMENT.search(comment)
-        if match is None:
+        matches = tuple(_COMMENT.finditer(comment))
+        if not matches:
             continue
         if first == last + 1:
             notes.append(
@@ -69,7 +69,8 @@ def read_silences(file: str, source: str, known: Iterable[str]) -> Silences:
                 "end of the line that it is for"
             )
             continue
-        named = tuple(name.strip() for name in (match["rules"] or "").split(",") if name.strip())
+        texts = ",".join(match["rules"] or "" for match in matches)
+        named = tuple(name.strip() for name in texts.split(",") if name.strip())
         if not named:
             notes.append(f"{file}:{line}: `graphbound: ignore` names no rule, and silences none: write ignore[RULE]")
         notes += [_unknown(f"{file}:{line}", name, rules) for name in named if name not in rules]

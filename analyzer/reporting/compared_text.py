@@ -40,7 +40,8 @@ def compared_text(compared: Compared) -> str:
     shown, rest = compared.rows[:MOST_ROWS], compared.rows[MOST_ROWS:]
     lines += [_row(row) for row in shown]
     if rest:
-        lines.append(_line(f"{len(rest)} smaller ones", None, None, sum(row.difference_ns for row in rest), ""))
+        label = f"{len(rest)} smaller one{'s' if len(rest) != 1 else ''}"
+        lines.append(_line(label, None, None, sum(row.difference_ns for row in rest), ""))
     lines.append(_line("all", before.whole_ns, after.whole_ns, after.whole_ns - before.whole_ns, ""))
     return "\n".join(line.rstrip() for line in lines) + "\n"
 
@@ -57,7 +58,7 @@ def compared_json(compared: Compared) -> str:
 
 
 def _side(side: ComparedSide) -> str:
-    steps = "no marked steps" if side.steps is None else f"{side.steps} steps"
+    steps = "no marked steps" if side.steps is None else f"{side.steps} step{'s' if side.steps != 1 else ''}"
     return f"{plain(side.source, 60)}  {plain(side.device, 40)}, {steps}, idle {duration(side.idle_ns)}"
 
 

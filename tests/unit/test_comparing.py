@@ -10,7 +10,7 @@ from analyzer.comparing import compare_analyzed, compare_paths
 from analyzer.core.compared import Compared, Fate, Matched
 from analyzer.core.errors import UnreadableFileError, UsageError
 from analyzer.derive.kernel_families import family
-from analyzer.reporting.compared_text import compared_json, compared_text
+from analyzer.reporting.compared_text import MOST_ROWS, compared_json, compared_text
 from analyzer.trace_analysis import analyze_trace
 from collectors.readers.settings import ReadSettings
 from tests.traces import Recording
@@ -45,6 +45,19 @@ def test_a_recording_beside_itself_is_the_same_in_every_row() -> None:
     found = compared(run, run)
     assert {one.fate for one in found.rows} == {Fate.SAME}
     assert all(one.difference_ns == 0 for one in found.rows)
+
+
+def test_one_step_and_one_smaller_row_are_told_as_one() -> None:
+    run = Recording()
+    with run.step(), run.range("region"):
+        for number in range(MOST_ROWS):  # the idle time is a row too
+            with run.op(f"aten::op{number}"):
+                run.launch(f"kernel{number}", us=5)
+        run.synchronize()
+    said = compared_text(compared(run, run))
+    assert said.count(", 1 step, idle") == 2
+    assert "\n1 smaller one  " in said
+    assert analyze_trace(run.trace(), "a.json").report.workload.mode == "recorded, 1 step marked by torch.profiler"
 
 
 def test_a_folder_that_is_no_run_folder_is_refused_with_what_to_give_instead(tmp_path: Path) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from analyzer.cli import main
+from analyzer.gate.gates import GATES
 from analyzer.reporting.words import WORDS
 from analyzer.rules import RULES
 
@@ -43,3 +44,13 @@ def test_anything_else_is_answered_with_all_there_is(capsys: pytest.CaptureFixtu
     told = capsys.readouterr().err
     assert "\x1b" not in told
     assert all(name in told.replace("\n", " ") for name in ("undecided", "launch_calls", "graph_break"))
+
+
+@pytest.mark.parametrize("gate", [gate.id for gate in GATES])
+def test_a_gate_is_explained_and_listed(gate: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["explain", gate]) == 0
+    told = capsys.readouterr().out
+    assert told.startswith(f"{gate}, a gate of `analyze check`:")
+    assert max(map(len, told.splitlines())) <= 80
+    assert main(["explain"]) == 0
+    assert f"  {gate} " in capsys.readouterr().out.partition("Gates of `analyze check`")[2]

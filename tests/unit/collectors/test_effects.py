@@ -6,11 +6,12 @@ import copy
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+import pytest
 import torch
 from torch import nn
 
 from analyzer.core.settings import Mode
-from analyzer.core.trial import AccuracyReference
+from analyzer.core.trial import Accuracy, AccuracyReference
 from analyzer.session_judge import StepJudge
 from collectors.effects import effects, without_models_own, written
 from collectors.reference import reference_results, step_results
@@ -124,6 +125,55 @@ def test_a_candidate_that_forgets_what_the_model_writes_is_wrong() -> None:
     found = judge.accuracy(Stepper(work, forgetful, state))
     assert found is not None
     assert (found.is_right, found.worst) == (False, "buffer norm.running_mean")
+
+
+def judged(work: Workload, run: Any) -> Accuracy:
+    """What is said of a step with `run` in place of the model."""
+    state, eager = stepped(work)
+    judge = StepJudge(lambda event: None)
+    judge.prepare(eager)
+    accuracy = judge.accuracy(Stepper(work, run, state))
+    assert accuracy is not None
+    return accuracy
+
+
+@pytest.mark.parametrize("path", ["buffer kept", "input 0", "attribute last"])
+def test_a_candidate_that_writes_where_the_model_writes_nothing_is_wrong(path: str) -> None:
+    model = nn.Linear(4, 4)
+    model.register_buffer("kept", torch.zeros(3))
+
+    def writing(x: torch.Tensor) -> Any:
+        y = model(x)
+        match path:
+            case "buffer kept":
+                model.get_buffer("kept").add_(1)
+            case "input 0":
+                x.zero_()
+            case _:
+                vars(model)["last"] = y * 2
+        return y
+
+    found = judged(a_workload(model, torch.randn(3, 4)), writing)
+    assert not found.is_right
+    assert path in (found.worst or found.detail or "")
+
+
+def test_a_candidate_that_keeps_another_tensor_of_the_same_values_is_right() -> None:
+    class Keeping(nn.Module):
+        last: torch.Tensor | None = None
+
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            self.last = x.contiguous()
+            return x * 2
+
+    work = a_workload(Keeping(), torch.randn(3, 4))
+
+    def copying(x: torch.Tensor) -> Any:
+        y = work.model(x)
+        vars(work.model)["last"] = x.clone()
+        return y
+
+    assert judged(work, copying).is_right
 
 
 def test_what_differs_between_two_equal_runs_is_not_asked_of_a_candidate() -> None:

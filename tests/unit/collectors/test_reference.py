@@ -11,9 +11,12 @@ from torch import nn
 
 from analyzer.core.settings import Mode
 from analyzer.core.trial import AccuracyReference
-from collectors.reference import SHAKEN_RUNS, Results, reference_results, shaken_results, step_results
+from collectors.effects import written
+from collectors.reference import SHAKEN_RUNS, Results, first_results, reference_results, shaken_results, step_results
 from collectors.state import State
+from collectors.step import Stepper
 from collectors.workload import Workload
+from optimizers.accuracy import relative_error
 from tests.workloads import Mlp, a_stepper, a_workload
 
 
@@ -177,3 +180,44 @@ def test_what_has_no_weights_or_cannot_be_copied_is_not_shaken() -> None:
     for model in (nn.ReLU(), NoCopy()):
         work = a_workload(model)
         assert list(shaken_results(work, State(work))) == []
+
+
+def wide_error_of(model: nn.Module) -> float:
+    """How far off eager is, at most, by the copy in higher precision."""
+    work = a_workload(model, torch.randn(3, 4))
+    state = State(work)
+    stepper = Stepper(work, work.model, state)
+    stepper.run()
+    state.written = written(work, state)
+    eager = first_results(stepper)
+    kind, wide = reference_results(work, state)
+    assert wide is not None
+    assert kind is AccuracyReference.FLOAT64
+    return max(relative_error(own[1], true[1]) for own, true in zip(eager, wide, strict=True))
+
+
+def test_buffers_of_one_storage_share_one_in_the_wider_copy_too() -> None:
+    class Sharing(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.register_buffer("whole", torch.ones(4))
+            self.register_buffer("end", self.whole[2:])
+            self.register_buffer("same", self.whole)
+
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            self.end.mul_(3)
+            return x * self.whole + self.same
+
+    assert wide_error_of(Sharing()) < 1e-6
+
+
+def test_a_complex_buffer_keeps_its_imaginary_part_in_the_wider_copy() -> None:
+    class Turning(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.register_buffer("turn", torch.polar(torch.ones(4), torch.arange(4.0)))
+
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            return torch.view_as_real(x * self.turn)
+
+    assert wide_error_of(Turning()) < 1e-6

@@ -84,6 +84,13 @@ def test_on_a_line_of_its_own_it_silences_nothing_and_is_told(indent: str) -> No
     assert (inside.found, len(inside.notes)) == ((), 1)
 
 
+def test_two_on_one_line_both_count() -> None:
+    twice = "x.item()  # graphbound: ignore[graph_break] # graphbound: ignore[host_sync]\n"
+    found = read_silences("m.py", twice, RULES)
+    assert all(found.holds(rule, SourceLine("m.py", 1)) for rule in ("graph_break", "host_sync"))
+    assert found.notes == ()
+
+
 def test_one_without_a_rule_silences_nothing_and_is_told() -> None:
     found = read_silences("m.py", "x.item()  # graphbound: ignore\n", RULES)
     assert not any(found.holds(rule, SourceLine("m.py", 1)) for rule in RULES)

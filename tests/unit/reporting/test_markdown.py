@@ -85,6 +85,12 @@ def test_a_change_that_did_nothing_has_no_remark_but_what_was_there_is_folded() 
     assert "<summary>Findings that no gate is about: 1</summary>" in page
 
 
+def test_a_fold_of_one_thing_is_told_as_one() -> None:
+    page = markdown.render_gate(a_gate(a_model_gate("one", checks=(a_check(status=GateStatus.PASSED),))), PAGE)
+    assert "<code>one</code>: 1 gate</summary>" in page
+    assert "1 gates" not in page
+
+
 def test_the_new_baseline_is_there_to_accept() -> None:
     page = markdown.render_gate(a_gate(accept="[gptlite]\nname = '~~~~'\n~~~\n", accept_file="graphbound.toml"), PAGE)
     assert "Put this into `graphbound.toml`:\n\n~~~~\n[gptlite]\n" in page
