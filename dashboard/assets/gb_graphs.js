@@ -14,13 +14,7 @@
     if (key === asked) return;
     asked = key;
     window.dash_clientside.set_props(STORE, { data: { graph: key } });
-    mark(key, 200);  // half a minute: on a crowded machine the table takes long
-  }
-
-  // The table may not be drawn yet when a link has opened the page.
-  function mark(key, tries) {
-    if (key === null || key !== asked) return;
-    if (!graphbound.markRow(TABLE, key) && tries > 0) setTimeout(() => mark(key, tries - 1), 150);
+    graphbound.markRow(TABLE, key);
   }
 
   window.addEventListener("gb-row", function (event) {

@@ -133,14 +133,45 @@
     if (event.key === "Enter" && event.target.closest(".ag-cell, tr[data-row-id]")) chosen(event.target);
   });
 
-  // Marks the row of a key as the chosen one, and brings it into sight. False where the table is not drawn yet.
-  window.graphbound.markRow = function (table, key) {
-    const rows = document.querySelectorAll(`#${table} tr[data-row-id]`);
-    rows.forEach((row) => { row.setAttribute("aria-selected", String(row.dataset.rowId === key)); });
+  // Marks the row of a key as the chosen one, and brings it into sight. A table that is not drawn yet is waited for, and
+  // one that Dash fills anew meanwhile, which forgets its selection, is marked again; a hand in the table ends it.
+  const WAIT_MS = 150, TURNS = 200;  // half a minute: on a crowded machine the table takes long
+  const wanted = new Map();
+
+  function mark(table, key) {
+    const row = document.querySelector(`#${table} tr[data-row-id="${CSS.escape(key)}"]`);
+    if (row) {
+      document.querySelectorAll(`#${table} tr[data-row-id]`).forEach((one) => {
+        one.setAttribute("aria-selected", String(one === row));
+      });
+      return;
+    }
     const grid = api(table), node = grid && grid.getRowNode(key);
-    if (!node) return rows.length > 0;
-    if (!node.isSelected()) node.setSelected(true, true);
+    if (!node || node.isSelected()) return;
+    node.setSelected(true, true);
     grid.ensureNodeVisible(node);
-    return true;
+  }
+
+  function keep(table, key, turns) {
+    if (wanted.get(table) !== key || turns === 0) return;
+    mark(table, key);
+    setTimeout(() => keep(table, key, turns - 1), WAIT_MS);
+  }
+
+  function letGo(event) {
+    const place = event.target.closest && event.target.closest(".gb-grid");
+    if (place) wanted.delete(place.id);
+  }
+  document.addEventListener("pointerdown", letGo, true);
+  document.addEventListener("keydown", letGo, true);
+
+  window.graphbound.markRow = function (table, key) {
+    if (wanted.get(table) === key) return;
+    wanted.set(table, key);
+    if (key !== null && key !== undefined) {
+      keep(table, key, TURNS);
+    } else {
+      document.querySelectorAll(`#${table} tr[data-row-id]`).forEach((row) => row.setAttribute("aria-selected", "false"));
+    }
   };
 })();
