@@ -11,7 +11,7 @@ from analyzer.core.errors import GraphboundError, UnreadableFileError, UsageErro
 from analyzer.core.report import WorkloadFacts
 from analyzer.core.shell import shell_path
 from analyzer.derive.matching import Side, match, side
-from analyzer.reporting.json import read_report
+from analyzer.reporting.json import REPORT_FILE, read_report
 from analyzer.trace_analysis import Analyzed, analyze_trace
 from analyzer.unlike import unlike_devices, unlike_facts, unlike_rows, unlike_work
 from collectors.readers.kineto import read_trace
@@ -20,7 +20,6 @@ from collectors.readers.sources import list_sources
 
 BEFORE: Final = "before.trace.json.gz"
 AFTER: Final = "after.trace.json.gz"
-REPORT: Final = "report.json"
 """The names of `run_folder.RunFolder`, which brings what reading a trace does without."""
 
 
@@ -63,7 +62,7 @@ def compare_analyzed(before: Analyzed, after: Analyzed) -> Compared:
 
 def _facts(path: str) -> WorkloadFacts | None:
     """What a run folder's report says was run; None for a trace, and for a run without a report that can be read."""
-    report = Path(path) / REPORT
+    report = Path(path) / REPORT_FILE
     try:
         return read_report(report).workload if report.is_file() else None
     except (GraphboundError, OSError):

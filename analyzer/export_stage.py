@@ -8,7 +8,7 @@ from typing import Final
 
 from analyzer.core.errors import UsageError, UserProgramError
 from analyzer.core.graphs import Direction
-from analyzer.core.quantities import byte_count
+from analyzer.core.quantities import byte_count, counted
 from analyzer.core.run import Skip
 from analyzer.core.settings import Export, Mode
 from analyzer.core.trial import Trial, TrialOutcome
@@ -43,7 +43,7 @@ def require_one_graph(export: Export | None, measured: Measured) -> None:
     digests = dict.fromkeys(graph.key.digest for graph in capture.graphs)
     if len(digests) != 1 or capture.breaks:
         ended = next((f" ({one.where}: {one.reason.splitlines()[0]})" for one in capture.breaks if one.reason), "")
-        graphs = f"{len(digests)} graph{'s' if len(digests) != 1 else ''}"
+        graphs = counted(len(digests), "graph")
         raise UsageError(f"--export aoti needs a model captured whole, this one was as {graphs}{ended}", hint=_HINT)
     if any(graph.key.direction is not Direction.INFERENCE for graph in capture.graphs):
         raise UsageError(TRAINING, hint="leave out --export, or run the model without gradients")

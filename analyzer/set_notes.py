@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from analyzer.core.quantities import byte_count, duration
+from analyzer.core.quantities import byte_count, counted, duration
 from analyzer.core.samples import Samples
 from analyzer.core.timing import SetTiming
 from analyzer.measured import Measured
@@ -37,16 +37,12 @@ def _time(samples: Samples) -> str:
 def _compiled(one: SetTiming) -> str | None:
     if one.compiles is None:
         return None
-    again = f", {_counted(one.recompiles, 'frame')} compiled again" if one.recompiles else ""
-    return f"{_counted(one.compiles, 'compilation')} of graphs{again}"
+    again = f", {counted(one.recompiles, 'frame')} compiled again" if one.recompiles else ""
+    return f"{counted(one.compiles, 'compilation')} of graphs{again}"
 
 
 def _recorded(one: SetTiming) -> str | None:
     if not one.recorded:
         return None
     pool = f" with {byte_count(one.pool_bytes)}" if one.pool_bytes is not None else ""
-    return f"{_counted(one.recorded, 'CUDA graph')}{pool}"
-
-
-def _counted(number: int, what: str) -> str:
-    return f"{number} {what}{'s' if number != 1 else ''}"
+    return f"{counted(one.recorded, 'CUDA graph')}{pool}"

@@ -15,7 +15,7 @@ import numpy as np
 from analyzer.core.budget import Part
 from analyzer.core.device import Device, Source, Versions
 from analyzer.core.distinct import distinct
-from analyzer.core.quantities import duration, share
+from analyzer.core.quantities import counted, duration, share
 from analyzer.core.ranks import RanksReport, RankSummary
 from analyzer.core.report import Attributed, GraphReport, Report, WorkloadFacts
 from analyzer.core.samples import Samples
@@ -206,8 +206,9 @@ def device_of(trace: Trace) -> Device:
 def _workload(trace: Trace, source: str, attribution: Attribution, steps: Steps) -> WorkloadFacts:
     said = trace.facts.distributed
     rank = f", rank {said.rank}" if said is not None and said.rank is not None else ""
-    count = f"{len(steps)} step{'s' if len(steps) != 1 else ''}"
-    marked = f"{count} marked by {steps.marked_by.value}" if steps.marked_by else "no steps marked"
+    marked = (
+        f"{counted(len(steps), 'step')} marked by {steps.marked_by.value}" if steps.marked_by else "no steps marked"
+    )
     return WorkloadFacts(
         name=source.replace("\\", "/").rsplit("/", 1)[-1],
         source=source,

@@ -71,14 +71,12 @@ def _known_interventions(site: Site, seconds: float) -> list[str]:
     return ["-m", load, "tests/golden/interventions_ahead_h200", str(site.work)]
 
 
-def _interventions(site: Site, seconds: float) -> list[str]:
-    cases = ["--cases", str(site.cases)] if site.cases is not None else []
-    return [*_record("interventions", site, seconds), "--into", str(site.work), *cases]
+def _with_cases(part: str) -> Command:
+    def command(site: Site, seconds: float) -> list[str]:
+        cases = ["--cases", str(site.cases)] if site.cases is not None else []
+        return [*_record(part, site, seconds), "--into", str(site.work), *cases]
 
-
-def _cases(site: Site, seconds: float) -> list[str]:
-    cases = ["--cases", str(site.cases)] if site.cases is not None else []
-    return [*_record("cases", site, seconds), "--into", str(site.work), *cases]
+    return command
 
 
 def _record(part: str, site: Site, seconds: float) -> list[str]:
@@ -97,11 +95,11 @@ STEPS: Final = (
     _plans("gptlite_train"),
     Step("counters.third", "counters", _third_counters, COUNTERS_S, least_s=COUNTERS_S),
     Step("interventions.known", "interventions", _known_interventions, LEAST_S),
-    Step("interventions", "interventions", _interventions, INTERVENTIONS_S, resumes=True),
+    Step("interventions", "interventions", _with_cases("interventions"), INTERVENTIONS_S, resumes=True),
     Step("tests", "tests", _tests, TESTS_S),
     *map(_plans, ("ten_graphs", "mobilenet_v2_1", "granite_decode", "mlp_3x8192", "bert", "vit", "resnet50")),
     *map(_plans, ("gptlite_128", "mlp_2048x256", "mobilenet_v2_32", "lstm")),
-    Step("cases", "cases", _cases, CASES_S, resumes=True),
+    Step("cases", "cases", _with_cases("cases"), CASES_S, resumes=True),
 )
 """Runs of `plans` leave each model's run folder beside its figures: the goldens of Granite and of a training run are
 made of these (`python -m tests.golden.record`)."""

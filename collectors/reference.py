@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import copy
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any, Final
@@ -149,7 +150,8 @@ def _is_beyond_to(model: torch.nn.Module) -> bool:
     buffers = [buffer for _, buffer in model.named_buffers(remove_duplicate=False) if _has_storage(buffer)]
     parameters = [parameter for parameter in model.parameters() if _has_storage(parameter)]
     places = [tensor.untyped_storage().data_ptr() for tensor in (*buffers, *parameters)]
-    is_shared = any(places.count(place) > 1 for place in dict.fromkeys(places[: len(buffers)]))
+    times = Counter(places)
+    is_shared = any(times[place] > 1 for place in places[: len(buffers)])
     return is_shared or any(tensor.is_complex() for tensor in (*buffers, *parameters))
 
 

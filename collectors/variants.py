@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from typing import Any, Final
 
+from analyzer.core.quantities import counted
 from collectors.capture import GraphLog
 from collectors.state import State
 from collectors.step import Stepper
@@ -35,7 +36,7 @@ def run_variants(workload: Workload, model: Any, state: State, log: GraphLog) ->
     finally:
         state.restore()
     compiled = log.compiles - graphs_before
-    graphs = "no further graph" if not compiled else f"{compiled} more graph{'s' if compiled > 1 else ''}"
+    graphs = "no further graph" if not compiled else counted(compiled, "more graph")
     return (
         f"get_input_variants: {ran} of {wanted} sets of inputs were run once each after the measurements, and torch "
         f"compiled {graphs} for them{ended}; every figure is for the first inputs"

@@ -9,7 +9,7 @@ from typing import Final
 
 from analyzer.core.graphs import Direction
 from analyzer.core.plan import Plan
-from analyzer.core.quantities import durations, ratio_with_interval
+from analyzer.core.quantities import counted, durations, ratio_with_interval
 from optimizers.candidates.base import QUANTIZING, Candidate
 from optimizers.candidates.fused import FUSED
 from optimizers.plan_candidates import chosen_candidates
@@ -65,7 +65,7 @@ def source_of(plan: Plan) -> str:
 
 
 def _docstring(plan: Plan) -> str:
-    graphs = f"{len(plan.choices)} graph{'s' if len(plan.choices) != 1 else ''}"
+    graphs = counted(len(plan.choices), "graph")
     lines = [f"A plan of Graphbound for {graphs}, made on {plan.device} with torch {plan.versions.torch}."]
     if plan.figures is not None:
         figures = plan.figures

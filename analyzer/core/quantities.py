@@ -135,6 +135,11 @@ def decimal(number: float | None) -> str:
     return f"{rounded:,.{max(SIGNIFICANT_DIGITS - 1 - magnitude, 0)}f}"
 
 
+def counted(number: int, one: str, many: str | None = None) -> str:
+    """`1 step`, `3 steps`; `many` where an s is not enough."""
+    return f"{number} {one if number == 1 else many or f'{one}s'}"
+
+
 def share(part: float | None) -> str:
     """A share between 0 and 1 as whole per cents. Neither a trace of something nor a missing trace is rounded away:
     `<1 %`, `>99 %`; None is `unknown`.

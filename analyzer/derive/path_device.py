@@ -29,8 +29,8 @@ SHORTEST_LAUNCH_NS: Final = 4_000
 """No kernel begins sooner after its launch call does (the fastest of eight public traces took 4.8 µs, on an H100): one
 that follows its stream's last row as closely was launched before that ended."""
 
-_MOST_LOOKED_AT: Final = 256
-"""Rows that end within RELEASE_NS of one moment: a device with more of them has stamps that tell nothing apart."""
+MOST_LOOKED_AT: Final = 256
+"""Rows that end close behind one moment: a device with more of them has stamps that tell nothing apart."""
 
 _WAIT_EVENT: Final = re.compile(r"(?:cuda|hip|cu)StreamWaitEvent\w*")
 
@@ -99,7 +99,7 @@ class DeviceQueues:
         start, launched, is_told = int(self.start_ns[row]), int(self.launched_ns[row]), bool(self.is_held[row])
         place = int(np.searchsorted(self.ends_ns, start, side="right")) - 1
         earliest = max(start - RELEASE_NS, launched)
-        last = place - _MOST_LOOKED_AT
+        last = place - MOST_LOOKED_AT
         while place >= 0 and place > last and self.ends_ns[place] > earliest:
             other = int(self.by_end[place])
             is_own = self.has_launch[other] and self.launch[other] == self.launch[row]

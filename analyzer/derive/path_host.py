@@ -15,7 +15,7 @@ from analyzer.core.trace import EventKind, IntColumn, Trace
 from analyzer.derive.activity_calls import FREEING
 from analyzer.derive.activity_waits import holding_copies
 from analyzer.derive.nesting import NOBODY, by_thread
-from analyzer.derive.path_device import DeviceQueues
+from analyzer.derive.path_device import MOST_LOOKED_AT, DeviceQueues
 from analyzer.derive.path_waits import SKEW_NS
 
 HOST_ROWS: Final = (
@@ -28,9 +28,6 @@ return (3 to 12 µs in the public traces)."""
 
 UNWINDING: Final = 0.1
 """Of a burst, at its end: a thread that wakes another one is still closing its own rows when that goes on. A choice."""
-
-_MOST_LOOKED_AT: Final = 256
-"""Rows that end within RETURN_NS of one moment: a device with more of them has stamps that tell nothing apart."""
 
 _STREAM_SYNC: Final = re.compile(r"(?:cuda|hip|cu)StreamSynchronize\w*")
 _EVENT_SYNC: Final = re.compile(r"(?:cuda|hip|cu)EventSynchronize\w*|.*Event.*(?:Wait|Synchronize).*")
@@ -111,7 +108,7 @@ def _ended_last(device: DeviceQueues, begin: int, end: int) -> int | None:
     """Of the rows launched before the wait the last that ended in it, where it returned right behind that."""
     place = int(np.searchsorted(device.ends_ns, end + SKEW_NS, side="right")) - 1
     earliest = max(begin, end - RETURN_NS)
-    last = place - _MOST_LOOKED_AT
+    last = place - MOST_LOOKED_AT
     while place >= 0 and place > last and device.ends_ns[place] > earliest:
         if device.launched_ns[device.by_end[place]] < begin:
             return int(device.by_end[place])

@@ -111,15 +111,12 @@ def _held_row(trace: Trace, streams: Streams, wait: int, begin_ns: int) -> int |
 
 def _awaited(trace: Trace, streams: Streams, wait: int, record: int, begin_ns: int) -> int | None:
     """What a host that waits since this moment waits for; None where that is not told."""
-    match trace.name(wait):
-        case "Event Sync":
-            return _recorded(trace, streams, wait, record)
-        case "Stream Sync" if trace.has_stream[wait]:
-            return _last(streams.of.get((int(trace.device[wait]), int(trace.stream[wait]))), begin_ns)
-        case "Context Sync":
-            return _last(streams.of_device.get(int(trace.device[wait])), begin_ns)
-        case _:
-            return None
+    name, device = trace.name(wait), int(trace.device[wait])
+    if name == EVENT_SYNC:
+        return _recorded(trace, streams, wait, record)
+    if name == STREAM_SYNC and trace.has_stream[wait]:
+        return _last(streams.of.get((device, int(trace.stream[wait]))), begin_ns)
+    return _last(streams.of_device.get(device), begin_ns) if name == CONTEXT_SYNC else None
 
 
 def _recorded(trace: Trace, streams: Streams, wait: int, record: int) -> int | None:

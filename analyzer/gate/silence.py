@@ -59,11 +59,11 @@ def read_silences(file: str, source: str, known: Iterable[str]) -> Silences:
     found: list[Silence] = []
     notes: list[str] = []
     rules = tuple(known)
-    for line, comment, (first, last) in _comments(source):
+    for line, comment, spoken_of in _comments(source):
         matches = tuple(_COMMENT.finditer(comment))
         if not matches:
             continue
-        if first == last + 1:
+        if spoken_of is None:
             notes.append(
                 f"{file}:{line}: `graphbound: ignore` stands on a line of its own, and silences none: put it at the "
                 "end of the line that it is for"
@@ -74,6 +74,7 @@ def read_silences(file: str, source: str, known: Iterable[str]) -> Silences:
         if not named:
             notes.append(f"{file}:{line}: `graphbound: ignore` names no rule, and silences none: write ignore[RULE]")
         notes += [_unknown(f"{file}:{line}", name, rules) for name in named if name not in rules]
+        first, last = spoken_of
         found.append(Silence(SourceLine(file, first), tuple(name for name in named if name in rules), last))
     return Silences(tuple(found), tuple(notes))
 
@@ -85,9 +86,9 @@ def joined(parts: Iterable[Silences]) -> Silences:
     )
 
 
-def _comments(source: str) -> list[tuple[int, str, tuple[int, int]]]:
+def _comments(source: str) -> list[tuple[int, str, tuple[int, int] | None]]:
     """Each comment with its line, and the lines that it speaks of: its own, or those of the statement that begins or
-    ends there; of one on a line of its own none, the last before the first.
+    ends there; None of one on a line of its own.
     """
     comments: list[tuple[int, str, bool]] = []
     statements: list[tuple[int, int]] = []
@@ -105,10 +106,7 @@ def _comments(source: str) -> list[tuple[int, str, tuple[int, int]]]:
     except (tokenize.TokenError, SyntaxError):  # what came before it still counts
         pass
     ends = {line: statement for statement in statements for line in statement}
-    return [
-        (line, text, (line, line - 1) if is_alone else ends.get(line, (line, line)))
-        for line, text, is_alone in comments
-    ]
+    return [(line, text, None if is_alone else ends.get(line, (line, line))) for line, text, is_alone in comments]
 
 
 def _unknown(place: str, name: str, known: tuple[str, ...]) -> str:

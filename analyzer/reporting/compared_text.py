@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Final, assert_never
 
 from analyzer.core.compared import Compared, ComparedRow, ComparedSide, Fate, Matched
-from analyzer.core.quantities import duration, ratio
+from analyzer.core.quantities import counted, duration, ratio
 from analyzer.reporting.json import public_json
 from analyzer.reporting.plain_text import plain
 
@@ -40,7 +40,7 @@ def compared_text(compared: Compared) -> str:
     shown, rest = compared.rows[:MOST_ROWS], compared.rows[MOST_ROWS:]
     lines += [_row(row) for row in shown]
     if rest:
-        label = f"{len(rest)} smaller one{'s' if len(rest) != 1 else ''}"
+        label = counted(len(rest), "smaller one")
         lines.append(_line(label, None, None, sum(row.difference_ns for row in rest), ""))
     lines.append(_line("all", before.whole_ns, after.whole_ns, after.whole_ns - before.whole_ns, ""))
     return "\n".join(line.rstrip() for line in lines) + "\n"
@@ -57,9 +57,13 @@ def compared_json(compared: Compared) -> str:
     return public_json(compared).decode()
 
 
+def steps_text(side: ComparedSide) -> str:
+    """How many steps a side has, as every page of a comparison says it."""
+    return "no marked steps" if side.steps is None else counted(side.steps, "step")
+
+
 def _side(side: ComparedSide) -> str:
-    steps = "no marked steps" if side.steps is None else f"{side.steps} step{'s' if side.steps != 1 else ''}"
-    return f"{plain(side.source, 60)}  {plain(side.device, 40)}, {steps}, idle {duration(side.idle_ns)}"
+    return f"{plain(side.source, 60)}  {plain(side.device, 40)}, {steps_text(side)}, idle {duration(side.idle_ns)}"
 
 
 def _factor(before_ns: int, after_ns: int) -> str:

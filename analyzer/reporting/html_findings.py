@@ -29,8 +29,8 @@ def top_section(report: Report, *, has_all: bool = True) -> Html:
     if not findings:
         return paragraph(_nothing(report), "empty")
     more = len(report.findings) - len(findings)
-    rest = [paragraph(f"{quantities.count(more)} more are {'below' if has_all else 'in report.json'}.", "quiet")]
-    rest = rest if more else []
+    where = "below" if has_all else "in report.json"
+    rest = [paragraph(f"{quantities.count(more)} more are {where}.", "quiet")] if more else []
     return joined((*(_finding(finding, ()) for finding in findings), *rest))
 
 

@@ -21,26 +21,22 @@ def model_details(model: ModelGate) -> list[str]:
     """A folded section each, the ones that are asked for most first."""
     report = model.report
     name = model.name
-    sections = [folded(_several(len(model.checks), "gate", "gates"), _gates(model), name)] if model.checks else []
+    sections = [folded(quantities.counted(len(model.checks), "gate"), _gates(model), name)] if model.checks else []
     if report is not None:
         sections += _of_report(report, name)
     return sections + ([folded("notes", _list(model.notes), name)] if model.notes else [])
 
 
-def _several(number: int, one: str, many: str) -> str:
-    return f"{number} {one if number == 1 else many}"
-
-
 def _of_report(report: Report, name: str) -> list[str]:
     rows = region_rows(report)
     sections = (
-        [folded(_several(len(rows), "graph or eager gap", "graphs and eager gaps"), _regions(rows), name)]
+        [folded(quantities.counted(len(rows), "graph or eager gap", "graphs and eager gaps"), _regions(rows), name)]
         if rows
         else []
     )
     if report.plans:
         sections.append(
-            folded(_several(len(report.plans), "way to run it", "ways to run it"), _plans(report.plans), name)
+            folded(quantities.counted(len(report.plans), "way to run it", "ways to run it"), _plans(report.plans), name)
         )
     path = path_lines(report.critical_path)
     sections += [folded("critical path", _list(tuple(path)), name)] if path else []

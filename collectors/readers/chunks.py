@@ -28,8 +28,9 @@ def whole_parts(text: bytes, end: int | None = None, tables: Tables | None = Non
     """
     tables = Tables() if tables is None else tables
     whole = memoryview(text)[:end]
+    guessed = _guesses(text, len(whole))
     # A guess may be wrong: an argument that is a list of rows looks like rows.
-    for borders in (_guesses(text, len(whole)), [len(whole)]):
+    for borders in (guessed, [len(whole)]) if len(guessed) > 1 else (guessed,):
         try:
             return [_part(whole[begin:border], tables) for begin, border in _stretches(borders)]
         except FAILURES:

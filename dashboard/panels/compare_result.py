@@ -10,7 +10,7 @@ from dash import html
 from analyzer.comparing import AFTER as PLAN_TRACE
 from analyzer.core import quantities
 from analyzer.core.compared import Compared, ComparedRow, ComparedSide, Matched
-from analyzer.reporting.compared_text import fate_text, totals_text
+from analyzer.reporting.compared_text import fate_text, steps_text, totals_text
 from analyzer.reporting.plain_text import plain
 from dashboard.figure import graph
 from dashboard.panels.compare_figure import difference_figure, figure_height_px, signed
@@ -106,9 +106,8 @@ def _sides(compared: Compared) -> tuple[tuple[str, ComparedSide], ...]:
 def _side_text(side: ComparedSide) -> str:
     path = PurePath(side.source)
     way = "its plan" if path.name == PLAN_TRACE else "torch.compile default"
-    steps = "no marked steps" if side.steps is None else f"{side.steps} step{'' if side.steps == 1 else 's'}"
     return (
-        f"{plain(path.parent.name, 80)}, {way} ({plain(side.device, 60)}, {steps}, idle "
+        f"{plain(path.parent.name, 80)}, {way} ({plain(side.device, 60)}, {steps_text(side)}, idle "
         f"{quantities.duration(side.idle_ns)} of {quantities.duration(side.whole_ns)}). {plain(side.bound, 300)}"
     )
 

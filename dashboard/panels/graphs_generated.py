@@ -27,7 +27,7 @@ CHOSEN_NOT_KEPT: Final = (
     "That of {candidate}, which was chosen, is not kept: Inductor gave none, or the run ended before it had compiled "
     "the plan."
 )
-COMPILES_NOTHING: Final = "Chosen was `eager`, for which nothing is generated."
+COMPILES_NOTHING: Final = "Chosen was eager, for which nothing is generated."
 
 
 def generated_of(report: Report, graph: GraphReport) -> list[Component]:
@@ -36,7 +36,7 @@ def generated_of(report: Report, graph: GraphReport) -> list[Component]:
         return [empty_state(NONE_KEPT)]
     folds = [_fold(code, graph.chosen) for code in codes]
     if graph.chosen == EAGER:
-        return [*folds, html.P(COMPILES_NOTHING.replace("`", ""), className="gb-quiet")]
+        return [*folds, html.P(COMPILES_NOTHING, className="gb-quiet")]
     if all(code.candidate != graph.chosen for code in codes):
         said = CHOSEN_NOT_KEPT.format(candidate=plain(graph.chosen, 80))
         return [*folds, html.P(said, className="gb-quiet")]

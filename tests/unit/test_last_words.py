@@ -6,17 +6,19 @@ from pathlib import Path
 
 from analyzer.last_words import LONGEST, hung_at, last_words
 
-CRASH = """loading
-Fatal Python error: Aborted
-
-Thread 0x00007f01 (most recent call first):
+THREADS = """Thread 0x00007f01 (most recent call first):
   File "/usr/lib/python3/threading.py", line 5 in wait
 
 Current thread 0x00007f02 (most recent call first):
   File "/site/torch/ops.py", line 9 in call
   File "/home/ada/net.py", line 12 in forward
   File "/home/ada/net.py", line 30 in main
+"""
 
+CRASH = f"""loading
+Fatal Python error: Aborted
+
+{THREADS}
 Extension modules: numpy.core (total: 1)
 """
 
@@ -40,15 +42,7 @@ def test_without_a_crash_the_last_lines_are_repeated() -> None:
     assert len(last_words("x" * 1000, None)) == LONGEST
 
 
-HANG = """loading
-Thread 0x00007f01 (most recent call first):
-  File "/usr/lib/python3/threading.py", line 5 in wait
-
-Current thread 0x00007f02 (most recent call first):
-  File "/site/torch/ops.py", line 9 in call
-  File "/home/ada/net.py", line 12 in forward
-  File "/home/ada/net.py", line 30 in main
-"""
+HANG = f"loading\n{THREADS}"
 
 
 def test_what_hangs_is_placed_at_the_innermost_line_of_the_users_folder() -> None:

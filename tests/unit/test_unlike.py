@@ -8,12 +8,12 @@ from pathlib import Path
 
 import pytest
 
-from analyzer.comparing import REPORT, compare_analyzed, compare_paths
+from analyzer.comparing import compare_analyzed, compare_paths
 from analyzer.core.compared import Compared
 from analyzer.core.report import WorkloadFacts
 from analyzer.core.trace import OpDetail
 from analyzer.reporting.compared_text import NOT_ONE_THING, compared_json, compared_text
-from analyzer.reporting.json import write_report
+from analyzer.reporting.json import REPORT_FILE, write_report
 from analyzer.trace_analysis import analyze_trace
 from analyzer.unlike import unlike_facts
 from collectors.readers.settings import ReadSettings
@@ -111,7 +111,7 @@ def test_two_run_folders_are_told_apart_by_their_reports(tmp_path: Path) -> None
         (tmp_path / name).mkdir()
         a_run().save(tmp_path / name / "before.trace.json.gz")
         report = a_report()
-        write_report(replace(report, workload=replace(report.workload, mode=mode)), tmp_path / name / REPORT)
+        write_report(replace(report, workload=replace(report.workload, mode=mode)), tmp_path / name / REPORT_FILE)
     found = compare_paths(str(tmp_path / "a"), str(tmp_path / "b"), READING)
     assert found.unlike == ("another mode: inference before, training after",)
     assert compare_paths(str(tmp_path / "a"), str(tmp_path / "a"), READING).unlike == ()
@@ -121,7 +121,7 @@ def test_a_report_that_cannot_be_read_leaves_what_the_traces_say(tmp_path: Path)
     for name, batch in (("a", 8), ("b", 32)):
         (tmp_path / name).mkdir()
         a_run(batch=batch).save(tmp_path / name / "before.trace.json.gz")
-        (tmp_path / name / REPORT).write_text("{")
+        (tmp_path / name / REPORT_FILE).write_text("{")
     assert any("batch" in text for text in compare_paths(str(tmp_path / "a"), str(tmp_path / "b"), READING).unlike)
 
 

@@ -77,7 +77,7 @@ def test_the_card_has_a_fold_for_each_without_its_code(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("chosen", "kept", "said"),
     [
-        ("eager", ("fused",), COMPILES_NOTHING.replace("`", "")),
+        ("eager", ("fused",), COMPILES_NOTHING),
         ("cpp_wrapper", ("fused",), "That of cpp_wrapper, which was chosen, is not kept"),
         ("fused", (), "Nothing of it is kept"),
     ],
