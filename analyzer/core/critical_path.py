@@ -54,6 +54,8 @@ class CriticalPath:
 
     `steps` is how many marked steps the window holds, 0 for a recording without marks. `rows` are the ones with the
     most time on the path. `missing` is why no path is known, None where one is; everything else is then empty.
+    `guessed` is how many device rows on it have no launch call in the recording (no correlation): what they waited for
+    is guessed to be the row before them on their stream, or is unknown.
     """
 
     elapsed_ns: int
@@ -62,6 +64,7 @@ class CriticalPath:
     parts: tuple[PathPart, ...]
     rows: tuple[PathRow, ...]
     missing: str | None = None
+    guessed: int = 0
 
     def __post_init__(self) -> None:
         if sum(part.ns for part in self.parts) != self.elapsed_ns:

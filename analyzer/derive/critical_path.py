@@ -57,6 +57,10 @@ class WalkedPath:
 def critical_path(attribution: Attribution) -> WalkedPath:
     """The path of the longest run of marked steps that follow right on each other and lost none of their device rows,
     until the last device row that they launched ended; of the whole recording where no step is marked.
+
+    So its window begins at the step's mark on the host, where the window of the budget begins with the first device
+    row: in the public trace of a training step on an H100 the device works 0.27 ms on what was launched before, and a
+    path of 49.38 ms stands beside 49.65 ms recorded; both end with the same kernel.
     """
     trace = attribution.trace
     steps = find_steps(trace)
@@ -145,7 +149,14 @@ def _path(trace: Trace, ground: Ground, segments: tuple[PathSegment, ...], run: 
         segments=len(segments),
         parts=tuple(PathPart(kind, ns) for kind, ns in parts),
         rows=tuple(sorted(rows, key=lambda row: (-row.ns, row.name, row.kind.value))[:MOST_ROWS]),
+        guessed=_guessed(ground.device, segments),
     )
+
+
+def _guessed(device: DeviceQueues, segments: tuple[PathSegment, ...]) -> int:
+    """Device rows that the path leads through and whose launch is not known."""
+    unlinked = set(device.row[~device.has_launch].tolist())
+    return len({segment.row for segment in segments} & unlinked)
 
 
 def _rows(trace: Trace, segments: tuple[PathSegment, ...]) -> list[PathRow]:

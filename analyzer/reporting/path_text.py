@@ -26,10 +26,17 @@ def path_lines(path: CriticalPath | None) -> list[str]:
         return []
     parts = ", ".join(f"{part.kind.value} {quantities.share(part.ns / path.elapsed_ns)}" for part in path.parts)
     over = f"{quantities.count(path.steps)} steps" if path.steps > 1 else "a step" if path.steps else "the recording"
-    lines = [f"{parts} of {quantities.duration(path.elapsed_ns)} ({over})"]
+    lines = [f"{parts} of {quantities.duration(path.elapsed_ns)} ({over}){_guessed(path)}"]
     for row in path.rows[:MOST_SHOWN]:
         name = plain(row.name, _NAME_LENGTH)
         times = f" in {quantities.count(row.count)}" if row.count > 1 else ""
         kind = f" ({row.kind.value})" if row.kind in _NAMED else ""
         lines.append(f"{quantities.duration(row.ns)}{times}: {name}{kind}")
     return lines
+
+
+def _guessed(path: CriticalPath) -> str:
+    if not path.guessed:
+        return ""
+    rows = quantities.counted(path.guessed, "device row")
+    return f"; the recording has no launch call of {rows} on it, and what was waited for is guessed"

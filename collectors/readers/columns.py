@@ -1,45 +1,26 @@
-"""A stretch of events as compact columns whose numbers point into tables, and what has no place in them, counted."""
+"""A stretch of rows as compact columns whose numbers point into tables, and what has no place in them, counted."""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
-from itertools import compress, repeat
-from operator import attrgetter, is_
+from itertools import compress
 from typing import Final, NamedTuple, TypeVar
 
 import numpy as np
-from msgspec import Raw
-from msgspec.structs import astuple
 from numpy.typing import NDArray
 
 from analyzer.core.trace import DEVICE_KINDS, BoolColumn, EventKind, IntColumn
-from collectors.readers.details import device_texts, op_texts, wait_texts
-from collectors.readers.events import NO_LINK, Args, Bar, Event, Read, Scalar
+from collectors.readers.arguments import FORMS, Arguments, Told, check, form_number, told
+from collectors.readers.events import NO_LINK, Scalar
 from collectors.readers.exact import EXACT_US, INT64_MAX, nanosecond_texts, nanoseconds, nanoseconds_of_doubles
-from collectors.readers.scalars import ABSENT, doubles, links, number, plain_numbers
+from collectors.readers.rows import Rows
+from collectors.readers.scalars import ABSENT, doubles, links, number, plain_numbers, whole_numbers
 from collectors.readers.tables import NO_ID, Tables
 
-NO_ARGS: Final = Args()
 _T = TypeVar("_T")
-# In C: half of what a Python loop takes a row.
-_PHASE = attrgetter("ph")
-_CORRELATION, _EXTERNAL, _OLD_EXTERNAL = (attrgetter(f) for f in ("correlation", "external_id", "old_external_id"))
-_DEVICE, _STREAM = attrgetter("device"), attrgetter("stream")
-_ARROWS: Final = "flow arrows (links come from correlation ids)"
-_PHASES: Final = {
-    "M": "rows of metadata",
-    "s": _ARROWS,
-    "f": _ARROWS,
-    "t": _ARROWS,
-    "i": "instant events",
-    "I": "instant events",
-    "C": "counter samples",
-    "": "rows without a phase",
-}
-_LONGEST_PHASE: Final = 8
-_IS_DEVICE: Final = np.isin(np.arange(len(EventKind)), DEVICE_KINDS)
+_HAS_DETAIL: Final = np.isin(np.arange(len(EventKind)), (EventKind.CPU_OP, *DEVICE_KINDS, EventKind.WAIT))
 _IS_ON_DEVICE: Final = np.isin(np.arange(len(EventKind)), (*DEVICE_KINDS, EventKind.DEVICE_RANGE, EventKind.WAIT))
 """By kind."""
 
@@ -70,45 +51,36 @@ class Part:
     unread_device_rows: int = 0
 
 
-class _Fields(NamedTuple):
-    """What the rows hold, a tuple a field: of `Bar` and `Event` alike, in their order."""
+class _Said(NamedTuple):
+    """What the rows of one form say of themselves, and which of the stretch's they are."""
 
-    cat: tuple[str, ...] = ()
-    name: tuple[str, ...] = ()
-    pid: tuple[Scalar, ...] = ()
-    tid: tuple[Scalar, ...] = ()
-    ts: tuple[Raw, ...] = ()
-    dur: tuple[Scalar, ...] = ()
-    args: tuple[Args | None, ...] = ()
-
-    def kept(self, keep: BoolColumn) -> _Fields:
-        chosen = keep.tolist()
-        return _Fields._make(tuple(compress(column, chosen)) for column in self)
+    at: IntColumn
+    told: Told
 
 
-def part_of(events: Sequence[Read], tables: Tables) -> Part:
-    """The part that these events make: 1 µs an event, decoding apart. New words are added to `tables`."""
-    left_out, mended = Counter[str](), Counter[str]()
-    fields = _fields(_bars(events, left_out))
-    fields, vocabulary = _without_the_whole(fields, tables, left_out)
-    start, duration, keep = _times(fields, left_out, mended)
+def part_of(rows: Rows, tables: Tables, left_out: Counter[str]) -> Part:
+    """The part that these rows make, and what was left out with what was before. New words are added to `tables`.
+
+    Raises one of FAILURES where what a row says of itself is not as it should be; no word has been added by then.
+    """
+    mended = Counter[str]()
+    rows, vocabulary = _without_the_whole(rows, tables, left_out)
+    start, duration, keep = _times(rows, left_out, mended)
     if not keep.all():
-        fields, vocabulary, start, duration = fields.kept(keep), vocabulary[keep], start[keep], duration[keep]
-    name = tables.names.of(fields.name)
+        check(_chosen(rows.args, ~keep))
+        rows, vocabulary, start, duration = rows.kept(keep), vocabulary[keep], start[keep], duration[keep]
+    said = _said(rows.args, vocabulary, tables)
+    name = tables.names.of(rows.name)
     kind = tables.kinds(vocabulary, name)
-    args = [own or NO_ARGS for own in fields.args]
-    on_device = _placed(fields, args, _IS_ON_DEVICE[kind])
     columns: dict[str, NDArray[np.signedinteger]] = {
         "name": name,
         "kind": kind,
         "start": start,
         "duration": duration,
-        "thread": _threads(fields, ~_IS_ON_DEVICE[kind], tables),
-        "device": on_device.column(_DEVICE, on_device.pids, unknown=0, elsewhere=0),
-        "stream": on_device.column(_STREAM, on_device.tids, unknown=ABSENT, elsewhere=ABSENT),
-        "correlation": links(list(map(_CORRELATION, args)), "correlation ids", mended),
-        "external": _externals(args, mended),
-        "detail": _details(args, kind, tables),
+        "thread": _threads(rows, ~_IS_ON_DEVICE[kind], tables),
+        **_links(said, kind.size, mended),
+        **_places(said, kind, rows),
+        "detail": _details(said, kind, tables),
     }
     return Part(
         columns={name: columns[name].astype(dtype, copy=False) for name, dtype in COLUMNS.items()},
@@ -119,36 +91,25 @@ def part_of(events: Sequence[Read], tables: Tables) -> Part:
     )
 
 
-def _bars(events: Sequence[Read], left_out: Counter[str]) -> list[Read]:
-    """The events that take time; the others are counted."""
-    types = list(map(type, events))
-    if Event in types:
-        for phase, n in Counter(map(_PHASE, events)).items():
-            _count_phase(phase, n, left_out)
-        return [event for event in events if event.ph == Bar.ph]
-    for kind in set(types):
-        _count_phase(_PHASE(kind), types.count(kind), left_out)
-    return list(compress(events, map(is_, types, repeat(Bar))))
-
-
-def _count_phase(phase: str, count: int, left_out: Counter[str]) -> None:
-    if phase != Bar.ph:
-        left_out[_PHASES.get(phase, f"rows of phase {phase[:_LONGEST_PHASE]!r}")] += count
-
-
-def _fields(rows: list[Read]) -> _Fields:
-    # Each row is touched once, where a look for each field finds it gone from the cache: 0.12 µs against 0.22.
-    return _Fields(*tuple(zip(*map(astuple, rows), strict=True))[: len(_Fields._fields)]) if rows else _Fields()
-
-
-def _without_the_whole(fields: _Fields, tables: Tables, left_out: Counter[str]) -> tuple[_Fields, NDArray[np.int32]]:
+def _without_the_whole(rows: Rows, tables: Tables, left_out: Counter[str]) -> tuple[Rows, NDArray[np.int32]]:
     """Without the profiler's own bars over the whole recording; and the number of each row's vocabulary."""
-    vocabulary = tables.categories.of(fields.cat)
+    vocabulary = tables.categories.of(rows.cat)
     is_whole = _are(vocabulary, [v.is_whole_recording for v in tables.categories.vocabularies])
     if is_whole is None:
-        return fields, vocabulary
+        return rows, vocabulary
+    check(_chosen(rows.args, is_whole))
     left_out["bars over the whole recording"] += int(is_whole.sum())
-    return fields.kept(~is_whole), vocabulary[~is_whole]
+    return rows.kept(~is_whole), vocabulary[~is_whole]
+
+
+def _said(args: Arguments, vocabulary: NDArray[np.int32], tables: Tables) -> list[_Said]:
+    forms = np.asarray([form_number(v.kinds) for v in tables.categories.vocabularies], dtype=np.int8)[vocabulary]
+    found = []
+    for number_here, form in enumerate(FORMS):
+        is_of = forms == number_here
+        if is_of.any():
+            found.append(_Said(np.flatnonzero(is_of), told(form, _chosen(args, is_of))))
+    return found
 
 
 def _unread(vocabulary: NDArray[np.int32], tables: Tables) -> int:
@@ -165,10 +126,10 @@ def _are(vocabulary: NDArray[np.int32], claims: list[bool]) -> BoolColumn | None
     return found if found.any() else None
 
 
-def _times(fields: _Fields, left_out: Counter[str], mended: Counter[str]) -> tuple[IntColumn, IntColumn, BoolColumn]:
+def _times(rows: Rows, left_out: Counter[str], mended: Counter[str]) -> tuple[IntColumn, IntColumn, BoolColumn]:
     """Start and duration of each row, and which of them have both."""
-    start, has_start = nanosecond_texts(fields.ts)
-    duration, has_duration = _durations(fields.dur, left_out, has_start)
+    start, has_start = nanosecond_texts(rows.ts)
+    duration, has_duration = _durations(rows.dur, left_out, has_start)
     left_out["rows whose start is missing or does not fit 64 bits"] += int((~has_start).sum())
     keep = has_start & has_duration & _ends_in_time(start, duration, left_out)
     backward = duration < 0
@@ -198,62 +159,66 @@ def _ends_in_time(start: IntColumn, duration: IntColumn, left_out: Counter[str])
     return fits
 
 
-def _threads(fields: _Fields, is_host: BoolColumn, tables: Tables) -> NDArray[np.int32]:
+def _threads(rows: Rows, is_host: BoolColumn, tables: Tables) -> NDArray[np.int32]:
     thread = np.full(is_host.size, NO_ID, dtype=np.int32)
-    thread[is_host] = tables.threads.of(tuple(compress(zip(fields.pid, fields.tid, strict=True), is_host.tolist())))
+    pid, tid = whole_numbers(rows.pid), whole_numbers(rows.tid)
+    if pid is None or tid is None:
+        thread[is_host] = tables.threads.of(_chosen(zip(rows.pid, rows.tid, strict=True), is_host))
+        return thread
+    pid, tid = pid[is_host], tid[is_host]
+    if pid.size:
+        # A thread's rows come one after another. Each run is asked once, as a row's tuple and its hash take 0.2 µs.
+        begins = np.flatnonzero(np.diff(pid, prepend=~pid[0]) | np.diff(tid, prepend=~tid[0]))
+        runs = tables.threads.of(list(zip(pid[begins].tolist(), tid[begins].tolist(), strict=True)))
+        thread[is_host] = np.repeat(runs, np.diff(begins, append=pid.size))
     return thread
 
 
-def _details(args: list[Args], kind: NDArray[np.int8], tables: Tables) -> NDArray[np.int32]:
-    detail = np.full(len(args), NO_ID, dtype=np.int32)
-    ops, device, waits = kind == EventKind.CPU_OP, _IS_DEVICE[kind], kind == EventKind.WAIT
-    detail[ops] = tables.details.of(op_texts(_chosen(args, ops)))
-    detail[device] = tables.details.of(device_texts(_chosen(args, device)))
-    if waits.any():
-        detail[waits] = tables.details.of(wait_texts(_chosen(args, waits)))
+def _links(said: list[_Said], size: int, mended: Counter[str]) -> dict[str, IntColumn]:
+    correlation, external = (np.full(size, ABSENT, dtype=np.int64) for _ in range(2))
+    for at, what in said:
+        correlation[at] = links(what.correlation, "correlation ids", mended)
+        external[at] = _externals(what, mended)
+    return {"correlation": correlation, "external": external}
+
+
+def _externals(what: Told, mended: Counter[str]) -> IntColumn:
+    new, old = links(what.external_id, "external ids", mended), what.old_external_id
+    if old.count(NO_LINK) == len(old):
+        return new
+    return np.where(new != ABSENT, new, links(old, "external ids", mended))
+
+
+def _places(said: list[_Said], kind: NDArray[np.int8], rows: Rows) -> dict[str, IntColumn]:
+    """The device and stream of the rows that are on one."""
+    device = np.zeros(kind.size, dtype=np.int64)
+    stream = np.full(kind.size, ABSENT, dtype=np.int64)
+    for at, what in said:
+        is_on = _IS_ON_DEVICE[kind[at]]
+        if is_on.any():
+            where = at[is_on]
+            device[where] = _placed(_chosen(what.device, is_on), where, rows.pid, unknown=0)
+            stream[where] = _placed(_chosen(what.stream, is_on), where, rows.tid, unknown=ABSENT)
+    return {"device": device, "stream": stream}
+
+
+def _placed(values: Sequence[Scalar], where: IntColumn, instead: Sequence[Scalar], *, unknown: int) -> IntColumn:
+    """What each row says, or what stands `instead` of that in it; `unknown` where neither is a number."""
+    plain = plain_numbers(values)
+    if plain is not None:
+        return plain
+    pairs = zip(values, (instead[row] for row in where.tolist()), strict=True)
+    return np.asarray([next((n for v in pair if (n := number(v)) is not None), unknown) for pair in pairs], np.int64)
+
+
+def _details(said: list[_Said], kind: NDArray[np.int8], tables: Tables) -> NDArray[np.int32]:
+    detail = np.full(kind.size, NO_ID, dtype=np.int32)
+    for at, what in said:
+        if what.details:
+            has_one = _HAS_DETAIL[kind[at]]
+            detail[at[has_one]] = tables.details.of(_chosen(what.details, has_one))
     return detail
 
 
 def _chosen(values: Iterable[_T], is_chosen: BoolColumn) -> list[_T]:
     return list(compress(values, is_chosen.tolist()))
-
-
-@dataclass(frozen=True, slots=True)
-class _Placed:
-    """The rows of a device, and where they stand among all."""
-
-    where: BoolColumn
-    args: list[Args]
-    pids: list[Scalar]
-    tids: list[Scalar]
-
-    def column(
-        self, told: Callable[[Args], Scalar], instead: list[Scalar], *, unknown: int, elsewhere: int
-    ) -> IntColumn:
-        """What each row is told to be on, or what stands `instead` of that; `unknown` where neither is a number, and
-        `elsewhere` for rows of no device.
-        """
-        column = np.full(self.where.size, elsewhere, dtype=np.int64)
-        values = list(map(told, self.args))
-        plain = plain_numbers(values)
-        column[self.where] = (
-            plain
-            if plain is not None
-            else [
-                next((n for v in pair if (n := number(v)) is not None), unknown)
-                for pair in zip(values, instead, strict=True)
-            ]
-        )
-        return column
-
-
-def _placed(fields: _Fields, args: list[Args], where: BoolColumn) -> _Placed:
-    return _Placed(where, _chosen(args, where), _chosen(fields.pid, where), _chosen(fields.tid, where))
-
-
-def _externals(args: list[Args], mended: Counter[str]) -> IntColumn:
-    told = links(list(map(_EXTERNAL, args)), "external ids", mended)
-    old = list(map(_OLD_EXTERNAL, args))
-    if old.count(NO_LINK) == len(old):
-        return told
-    return np.where(told != ABSENT, told, links(old, "external ids", mended))

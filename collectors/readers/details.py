@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
 from functools import lru_cache
-from operator import attrgetter
 from typing import Final
 
 import msgspec
-from msgspec import Raw
 
 from analyzer.core.trace import Collective, EventWait, OpDetail
-from collectors.readers.events import ABSENT, DETAIL_FIELDS, FAILURES, Args
+from collectors.readers.events import DETAIL_FIELDS, FAILURES
 from collectors.readers.exact import integer
 
 DetailText = bytes
@@ -19,22 +16,17 @@ DetailText = bytes
 operator's, of a kernel's, of a wait's, or of all where a row has a rare one. Their number tells which.
 """
 
-_SEPARATOR: Final = b"\0"
-_OP_FIELDS: Final = ("dims", "strides", "dtypes", "values")
-_KERNEL_FIELDS: Final = ("grid", "block", "size")
-_WAIT_FIELDS: Final = ("awaited_stream", "awaited_record")
-_RARE_FIELDS: Final = ("kernel_file", "kernel_hash", "collective", "old_dims", "graph_node", "graph")
+SEPARATOR: Final = b"\0"
+OP_FIELDS: Final = ("dims", "strides", "dtypes", "values")
+KERNEL_FIELDS: Final = ("grid", "block", "size")
+WAIT_FIELDS: Final = ("awaited_stream", "awaited_record")
+RARE_FIELDS: Final = ("kernel_file", "kernel_hash", "collective", "old_dims", "graph_node", "graph")
 """Those of which a row has one, if it has any that is neither of the above."""
 
-NO_OP_DETAIL: Final[DetailText] = _SEPARATOR * (len(_OP_FIELDS) - 1)
-NO_KERNEL_DETAIL: Final[DetailText] = _SEPARATOR * (len(_KERNEL_FIELDS) - 1)
-NO_WAIT_DETAIL: Final[DetailText] = _SEPARATOR * (len(_WAIT_FIELDS) - 1)
+NO_OP_DETAIL: Final[DetailText] = SEPARATOR * (len(OP_FIELDS) - 1)
+NO_KERNEL_DETAIL: Final[DetailText] = SEPARATOR * (len(KERNEL_FIELDS) - 1)
+NO_WAIT_DETAIL: Final[DetailText] = SEPARATOR * (len(WAIT_FIELDS) - 1)
 """Of rows that say nothing of themselves."""
-
-_EVERY, _OF_OPS = attrgetter(*DETAIL_FIELDS), attrgetter(*_OP_FIELDS)
-_OF_WAITS = attrgetter(*_WAIT_FIELDS)
-_OF_KERNELS, _RARE = attrgetter(*_KERNEL_FIELDS), attrgetter(*_RARE_FIELDS)
-_NOTHING_RARE: Final = (ABSENT,) * len(_RARE_FIELDS)
 
 _MOST_KNOWN: Final = 1 << 12
 """Texts of one field that are read once: operators share their shapes, and the ranks of a folder all of them."""
@@ -42,42 +34,16 @@ _MOST_KNOWN: Final = 1 << 12
 _Fields = dict[str, bytes]
 
 
-def op_texts(rows: Sequence[Args]) -> list[DetailText]:
-    """What tells each operator's detail from another's: 0.3 µs a row, of which there are 400,000 in a million.
-
-    To join the fields takes a third of the time of making a key of each: a Raw has no hash of its own.
-    """
-    return _texts_of(rows, _OF_OPS)
-
-
-def device_texts(rows: Sequence[Args]) -> list[DetailText]:
-    """The same of kernels, copies and memsets."""
-    return _texts_of(rows, _OF_KERNELS)
-
-
-def wait_texts(rows: Sequence[Args]) -> list[DetailText]:
-    """The same of waits, which have nothing else."""
-    return list(map(_SEPARATOR.join, map(_OF_WAITS, rows)))
-
-
-def _texts_of(rows: Sequence[Args], common: Callable[[Args], tuple[Raw, ...]]) -> list[DetailText]:
-    join = _SEPARATOR.join
-    rare = list(map(_RARE, rows))
-    if rare.count(_NOTHING_RARE) == len(rows):
-        return list(map(join, map(common, rows)))
-    return [join(common(row) if own == _NOTHING_RARE else _EVERY(row)) for row, own in zip(rows, rare, strict=True)]
-
-
 def op_detail(joined: DetailText) -> OpDetail:
     """A field that is not what it should be reads as absent."""
-    texts = joined.split(_SEPARATOR)
-    if len(texts) == len(_OP_FIELDS):
+    texts = joined.split(SEPARATOR)
+    if len(texts) == len(OP_FIELDS):
         dims, strides, dtypes, values = texts
         return OpDetail(_shapes(dims), _shapes(strides), _texts(dtypes), _texts(values), lists=_lists(dims))
-    if len(texts) == len(_KERNEL_FIELDS):
+    if len(texts) == len(KERNEL_FIELDS):
         grid, block, size = texts
         return OpDetail(grid=_extent(grid), block=_extent(block), bytes=integer(size) if size else None)
-    if len(texts) == len(_WAIT_FIELDS):
+    if len(texts) == len(WAIT_FIELDS):
         stream, record = (integer(text) if text else None for text in texts)
         # -1 stands for "none" in both, and 0 is no correlation id.
         return OpDetail(wait=EventWait(stream if (stream or 0) >= 0 else None, record if (record or 0) > 0 else None))

@@ -75,6 +75,11 @@ class Vocabulary:
     is_unread_device: bool
     is_whole_recording: bool
 
+    @property
+    def kinds(self) -> frozenset[EventKind]:
+        """What a row can be, whatever its name; nothing where only OTHER is left."""
+        return frozenset(_COMPILED[i][2] for i in self.lines)
+
     def kind_of(self, name: str) -> EventKind:
         """The kind of a row of this name; OTHER where no line knows it."""
         return next((_COMPILED[i][2] for i in self.lines if _COMPILED[i][1].fullmatch(name)), EventKind.OTHER)

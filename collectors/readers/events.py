@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from functools import reduce
 from operator import or_
 from types import GenericAlias
@@ -16,6 +15,8 @@ ABSENT: Final = Raw()
 Scalar = int | float | str | None
 """Files disagree on which of these a number is, and mix them: 129 of 150 public ones do in `pid` and `tid`."""
 
+
+NO_ARGS: Final = Raw(b"{}")
 
 NO_LINK: Final = 0
 """Stands for "none" in files, too."""
@@ -62,7 +63,7 @@ DETAIL_FIELDS: Final = tuple(f for f in Args.__struct_fields__ if isinstance(get
 
 class Bar(msgspec.Struct, gc=False, tag_field="ph", tag="X"):
     """An event with a begin and a length, of phase X. `ts` stays text: 74 of 150 public files have stamps that a double
-    cannot hold.
+    cannot hold; and `args`, until it is known what to ask of them.
     """
 
     ph: ClassVar[str] = "X"
@@ -72,11 +73,11 @@ class Bar(msgspec.Struct, gc=False, tag_field="ph", tag="X"):
     tid: Scalar = None
     ts: Raw = ABSENT
     dur: Scalar = None
-    args: Args | None = None
+    args: Raw = NO_ARGS
 
 
 class Event(msgspec.Struct, gc=False):
-    """The same of any phase, in the same order with the phase behind it."""
+    """The same of any phase, decoded whole, in the same order with the phase behind it."""
 
     cat: str = ""
     name: str = ""
@@ -116,9 +117,6 @@ _SKIPPED: Final = tuple(
     for phase in SKIPPED_PHASES
 )
 
-Read = Bar | Event
-"""What the columns are made of; other things that `decode_list` gives have a phase and nothing else."""
-
 _BARS: Final = msgspec.json.Decoder(GenericAlias(list, (reduce(or_, _SKIPPED, Bar),)))
 _LIST: Final = msgspec.json.Decoder(list[Event])
 _RAW_LIST: Final = msgspec.json.Decoder(list[Raw])
@@ -130,12 +128,18 @@ _DETAIL_ARGS: Final = {f.encode_name: f.name for f in msgspec.structs.fields(Arg
 _SCALAR_NAMES: Final = {f.encode_name: f.name for f in msgspec.structs.fields(Args) if f.name not in DETAIL_FIELDS}
 
 
-def decode_list(text: bytes) -> tuple[Sequence[Read], int]:
-    """The events of a JSON array, and how many of its values are none. Raises one of FAILURES where it is not JSON."""
-    try:
-        return _BARS.decode(text), 0
-    except msgspec.ValidationError:
-        pass
+def decode_bars(text: bytes) -> list[Bar]:
+    """The events of a JSON array, those that take time among others. Raises one of FAILURES where it is not JSON, and
+    of them ValidationError where it has a phase that is not known, or a row that is not as it should be.
+    """
+    bars: list[Bar] = _BARS.decode(text)
+    return bars
+
+
+def decode_list(text: bytes) -> tuple[list[Event], int]:
+    """The events of a JSON array, whatever they are, and how many of its values are none. Raises one of FAILURES where
+    it is not JSON.
+    """
     try:
         # For chunks with a phase that is not known.
         return _LIST.decode(text), 0

@@ -405,3 +405,35 @@ def test_of_steps_that_lie_apart_the_one_of_median_length_is_told() -> None:
     path = walked(run.trace()).path
     assert path.steps == 1
     assert 100_000 < path.elapsed_ns < 200_000
+
+
+def _behind_one_that_was_launched(correlation: int | None) -> WalkedPath:
+    run = Recording()
+    run.rows += [
+        Row("ProfilerStep#0", EventKind.RANGE, 0, 90_000),
+        Row("cudaLaunchKernel", EventKind.LAUNCH, 10_000, 2_000, correlation=1),
+        Row("a", EventKind.KERNEL, 15_000, 10_000, stream=7, correlation=1),
+        Row("cudaLaunchKernel", EventKind.LAUNCH, 16_000, 2_000, correlation=2),
+        Row("lost or not", EventKind.KERNEL, 25_001, 9_000, stream=7, correlation=correlation),
+        Row("cudaLaunchKernel", EventKind.LAUNCH, 20_000, 2_000, correlation=3),
+        Row("c", EventKind.KERNEL, 34_002, 70_000, stream=7, correlation=3),
+    ]
+    return walked(run.trace())
+
+
+def test_a_kernel_on_the_path_whose_launch_is_lost_is_counted_as_a_guess() -> None:
+    assert _behind_one_that_was_launched(2).path.guessed == 0
+    assert _behind_one_that_was_launched(None).path.guessed == 1
+
+
+@needs_traces
+def test_a_path_begins_with_its_step_and_a_recording_with_its_first_device_row() -> None:
+    """Why 49.38 ms of path stand beside 49.65 ms recorded."""
+    trace = read_trace(TRACES / "h100_qwen_train.json.gz")
+    device = trace.rows(EventKind.KERNEL, EventKind.COPY, EventKind.MEMSET)
+    recorded_ns = int(trace.ends(device).max() - trace.start_ns[device].min())
+    before_ns = int(find_steps(trace).start_ns[0] - trace.start_ns[device].min())
+    path = walked(trace).path
+    assert (recorded_ns, before_ns, path.elapsed_ns) == (49_652_832, 273_929, 49_378_903)
+    assert path.elapsed_ns == recorded_ns - before_ns
+    assert path.guessed == 3

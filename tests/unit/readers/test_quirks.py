@@ -191,7 +191,7 @@ def test_15_first_steps_without_their_kernels_are_said(tmp_path: Path) -> None:
     found = honesty(trace).steps
     assert found is not None
     assert (found.steps, found.without_device_rows) == (2, 1)
-    assert any("1 of 2 steps have no device rows" in s for s in honesty(trace).sentences)
+    assert any("1 of 2 steps has no device rows" in s for s in honesty(trace).sentences)
 
 
 @pytest.mark.parametrize("overlap", [0.0, 0.03])

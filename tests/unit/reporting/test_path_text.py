@@ -39,6 +39,19 @@ def test_it_says_the_parts_and_the_three_rows_with_the_most_time() -> None:
     ]
 
 
+def test_it_says_of_how_many_rows_the_wait_is_guessed() -> None:
+    (first, *_) = path_lines(replace(PATH, guessed=2))
+    assert first == (
+        "host 61 %, kernels 30 %, launch delay 9 % of 10.0 ms (2 steps); the recording has no launch call of 2 device "
+        "rows on it, and what was waited for is guessed"
+    )
+
+
+def test_the_guessed_waits_survive_the_reports_own_file() -> None:
+    report = replace(a_report(), critical_path=replace(PATH, guessed=2))
+    assert decode_report(encode_report(report), "report.json").critical_path == report.critical_path
+
+
 def test_an_unknown_path_says_why_and_a_report_without_one_says_nothing() -> None:
     assert path_lines(LOST) == ["not known: nothing was recorded"]
     assert path_lines(None) == []
