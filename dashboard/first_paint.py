@@ -17,7 +17,7 @@ OUR_SCRIPTS: Final = r".*\.js$"
 LATER_ID: Final = "gb-later"
 
 _FRAME: Final = """<!DOCTYPE html>
-<html>
+<html lang="en">
 <head>
 {{%metas%}}
 <title>{{%title%}}</title>

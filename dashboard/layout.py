@@ -12,21 +12,40 @@ from dash import html
 from analyzer.reporting.plain_text import plain
 from dashboard.panels.panel import Component, Page, Panel, attribute
 from dashboard.panels.panel_list import PANELS
+from dashboard.prose import prose
 from dashboard.run_folder import RunData
 from dashboard.runs import Among, address_of, when_changed
 
+WRITTEN_SINCE: Final = (
+    "This run was written again after it was read: start `analyze dashboard` again to see what it holds now."
+)
+GONE_SINCE: Final = "This run is no longer in its folder: what is shown was read before it went."
+MAIN_ID: Final = "gb-main"
 _SKIP: Final = attribute("data-gb-skip", "")
 
 
 def layout_of(data: RunData) -> Component | Callable[[], Component]:
     """What Dash takes as the layout: made anew for a page where other runs have come or gone."""
-    if data.among is None:
+    read = data.among
+    if read is None:
         return page_layout(data)
-    return when_changed(data.among, lambda here: page_layout(replace(data, among=here)))
+    return when_changed(read, lambda here: page_layout(replace(data, among=here), changed_since(read, here)))
 
 
-def page_layout(data: RunData) -> Component:
-    """Every page at once: `assets/gb_2_pages.js` shows the one that the address names, so that a link reopens it."""
+def changed_since(read: Among, now: Among) -> str | None:
+    """What became of a run after it was read. None where nothing did, and of one that its server reads again itself."""
+    if read.name is None or read.can_open:
+        return None
+    was, is_now = read.listing.run(read.name), now.listing.run(read.name)
+    if was == is_now:
+        return None
+    return GONE_SINCE if is_now is None else WRITTEN_SINCE
+
+
+def page_layout(data: RunData, warning: str | None = None) -> Component:
+    """Every page at once: `assets/gb_2_pages.js` shows the one that the address names, so that a link reopens it. A
+    `warning` stands above them all.
+    """
     panels = [panel for panel in PANELS if panel.applies(data)]
     pages = [page for page in Page if any(panel.page is page for panel in panels)]
     links = [
@@ -44,10 +63,11 @@ def page_layout(data: RunData) -> Component:
             ),
         ]
     )
-    # The address names the page, so that a script moves the focus in place of a link to an anchor.
-    skip = html.A("skip to the content", href=f"#page={Page.OVERVIEW.value}", className="gb-skip", **_SKIP)
-    main = html.Main([_section(panel, data) for panel in panels], tabIndex=-1)
-    return html.Div([skip, head, main], className="gb-page")
+    # What stands behind # in the address names the page: a script moves the focus, and follows no link.
+    skip = html.A("skip to the content", href=f"#{MAIN_ID}", className="gb-skip", **_SKIP)
+    main = html.Main([_section(panel, data) for panel in panels], id=MAIN_ID, tabIndex=-1)
+    told = [html.P(prose(warning), className="gb-loud gb-gone", role="alert")] if warning is not None else []
+    return html.Div([skip, *told, head, main], className="gb-page")
 
 
 def _name(data: RunData) -> Component:

@@ -46,10 +46,11 @@ class OpenRuns:
         self._lock = threading.Lock()
         self._reading: dict[str, threading.Lock] = {}
 
-    def has(self, name: str) -> bool:
-        """Whether this run is in memory, perhaps as it was before it changed."""
+    def holds(self, run: ListedRun) -> bool:
+        """Whether this run is in memory as it is now, so that its page need not be waited for."""
         with self._lock:
-            return name in self._open
+            known = self._open.get(run.name)
+            return known is not None and known.run == run
 
     def application(self, name: str) -> Any | None:
         """Of this run; None where the folder holds none of this name. Raises nothing for what cannot be read of it."""
@@ -67,6 +68,8 @@ class OpenRuns:
                     self._open.move_to_end(name)
                     return known.application
             opened = self._read(run, listing)
+            if list_runs(self._folder).run(name) is None:
+                return None  # it went while it was read: what was found of it is not what it was
             with self._lock:
                 self._open[name] = opened
                 self._open.move_to_end(name)
@@ -112,8 +115,10 @@ def runs_server(folder: Path, opened: OpenRuns) -> flask.Flask:
     @server.route(f"{RUN_PREFIX}<name>/", defaults={"rest": ""}, methods=["GET", "POST"])
     @server.route(f"{RUN_PREFIX}<name>/<path:rest>", methods=["GET", "POST"])
     def _run(name: str, rest: str) -> Any:
-        if not rest and _is_shown(flask.request.headers.get("Sec-Fetch-Dest")) and not opened.has(name):
-            return _no_run() if list_runs(folder).run(name) is None else _waiting(name)
+        if not rest and _is_shown(flask.request.headers.get("Sec-Fetch-Dest")):
+            run = list_runs(folder).run(name)
+            if run is not None and not opened.holds(run):
+                return _waiting(name)
         application = opened.application(name)
         if application is None:
             return _no_run()

@@ -16,6 +16,7 @@ from dash.dcc import Input
 
 from analyzer.core import quantities
 from analyzer.reporting.plain_text import plain
+from dashboard.long_name import WHOLE, name_parts
 
 try:
     import dash_ag_grid
@@ -57,7 +58,7 @@ class Kind(Enum):
 @dataclass(frozen=True, slots=True)
 class Column:
     """`width_px` is the least, None for that of its kind; what is left is given to columns by their widths. `tip` is
-    said when one points at the title. `is_wrapped`: long text makes its row higher, where it would be cut.
+    said when one points at the title. `is_wrapped`: sentences, which make their row higher, where a name would be cut.
     """
 
     title: str
@@ -283,7 +284,7 @@ def _json_number(cell: Cell) -> int | float | None:
 
 
 def _html_table(shown: _Table, marks: Sequence[Component]) -> Component:
-    """`data-value` is what its CSV holds of a number."""
+    """`data-value` is what its CSV holds of a cell."""
     head = html.Tr([html.Th(c.title, scope="col", title=c.tip or "", **_head_data(c)) for c in shown.columns])
     kept = zip_longest(shown.rows[:MOST_PLAIN_ROWS], shown.keys[:MOST_PLAIN_ROWS], marks)
     body = [_html_row(shown, row, key, mark) for row, key, mark in kept]
@@ -296,18 +297,29 @@ def _html_table(shown: _Table, marks: Sequence[Component]) -> Component:
 def _html_row(shown: _Table, row: tuple[Cell, ...], key: str, mark: Component) -> Component:
     cells = [_html_cell(cell, column) for cell, column in zip(row, shown.columns, strict=True)]
     if mark is not None:
-        text = shown_text(row[0], shown.columns[0].kind)
-        cells[0] = html.Td([mark, text], **attributes({"data-value": text}))  # its CSV leaves the mark out
+        # Its CSV leaves the mark out.
+        cells[0] = html.Td([mark, *_parts(row[0], shown.columns[0])], **_value(row[0], shown.columns[0]))
     chosen = attributes({"data-row-id": key, "tabIndex": 0}) if shown.is_chosen_from else {}
     return html.Tr(cells, **chosen)
 
 
 def _html_cell(cell: Cell, column: Column) -> Component:
-    text = shown_text(cell, column.kind)
+    side = None if column.kind is Kind.TEXT else "gb-number"
+    return html.Td(_parts(cell, column), className=side, **_value(cell, column))
+
+
+def _parts(cell: Cell, column: Column) -> list[Component]:
+    if column.kind is Kind.TEXT and not column.is_wrapped and cell is not None:
+        return name_parts(str(cell))
+    return [shown_text(cell, column.kind)]
+
+
+def _value(cell: Cell, column: Column) -> dict[str, Any]:
+    """What its CSV holds: a text without its fold, a number without its unit."""
     if column.kind is Kind.TEXT:
-        return html.Td(text)
+        return attributes({"data-value": "" if cell is None else plain(str(cell), WHOLE)})
     known = _json_number(cell)
-    return html.Td(text, className="gb-number", **attributes({"data-value": "" if known is None else str(known)}))
+    return attributes({"data-value": "" if known is None else str(known)})
 
 
 def _head_data(column: Column) -> dict[str, Any]:

@@ -10,6 +10,9 @@ from analyzer.reporting.plain_text import plain
 READY: Final = "_ready"
 """Beside the run's page: answers when the page can be shown."""
 
+FAILED: Final = "the server failed over it, and its terminal says how. The other runs are served all the same."
+ENDED: Final = "The server does not answer: start `analyze dashboard` again, and reload this page."
+
 _PAGE: Final = """<!DOCTYPE html>
 <html lang="en">
 <head>
@@ -25,15 +28,18 @@ h1 {{ font-size: 20px; }}
 </style>
 </head>
 <body>
+<main>
 <h1>Graphbound</h1>
 <p role="status" id="said">Reading {name}. A large trace takes half a minute.</p>
 <noscript><p>This page needs JavaScript; report.html in the run folder does not.</p></noscript>
+</main>
 <script>
-fetch("{ready}", {{ cache: "no-store" }}).then(
-  (answer) => answer.ok ? location.reload() : answer.text().then((text) => {{ throw new Error(text); }})
-).catch((error) => {{
-  document.getElementById("said").textContent = "It could not be read: " + (error.message || error).slice(0, 500);
-}});
+const tell = (text) => {{ document.getElementById("said").textContent = text; }};
+fetch("{ready}", {{ cache: "no-store" }}).then(async function (answer) {{
+  if (answer.ok) {{ location.reload(); return; }}
+  const isOurs = (answer.headers.get("Content-Type") || "").startsWith("text/plain");
+  tell("It could not be read: " + (isOurs ? (await answer.text()).slice(0, 500) : "{failed}"));
+}}).catch(() => tell("{ended}"));
 </script>
 </body>
 </html>
@@ -42,4 +48,4 @@ fetch("{ready}", {{ cache: "no-store" }}).then(
 
 def waiting_page(name: str) -> str:
     """What is shown of the run of this name before it has been read."""
-    return _PAGE.format(name=escape(plain(name, 80)), ready=READY)
+    return _PAGE.format(name=escape(plain(name, 80)), ready=READY, failed=FAILED, ended=ENDED)

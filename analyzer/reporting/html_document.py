@@ -16,6 +16,9 @@ MOST_BYTES: Final = 1_000_000
 
 MOST_HONESTY: Final = 30
 
+FOLDS: Final = "This browser prints what is folded only where it was opened: open it on the page, and print again."
+"""On paper alone, and only of a browser that cannot open folds by style (Firefox before 143)."""
+
 
 def document(title: str, header: Iterator[Html], main: Iterator[Html]) -> str:
     """The whole page, which ends in a newline."""
@@ -24,7 +27,11 @@ def document(title: str, header: Iterator[Html], main: Iterator[Html]) -> str:
         definitions(),
         tag("header", *header),
         tag("main", *main),
-        tag("footer", shown("Made by Graphbound. Every figure is a field of report.json.")),
+        tag(
+            "footer",
+            paragraph("Made by Graphbound. Every figure is a field of report.json."),
+            paragraph(FOLDS, "on-paper"),
+        ),
     )
     return f'<!doctype html>\n<html lang="en">{_meta(title)}{body}</html>\n'
 

@@ -90,13 +90,26 @@ footer { margin-top: 36px; color: var(--quiet); font-size: 13px; border-top: 1px
   .step-bar { grid-template-columns: 3.4em 1fr 4.6em; gap: 5px; font-size: 14px; }
   th, td { padding-right: 10px; font-size: 13px; }
 }
+.on-paper { display: none; }
 @media print {
-  :root { --paper: #fff; --ink: #000; --quiet: #333; --line: #bbb; --band: #fff; }
+  :root { color-scheme: light; --paper: #fff; --ink: #000; --quiet: #333; --line: #bbb; --band: #fff;
+    --accent: #b5006e; --loud: #b00020; }
   body { max-width: none; font-size: 11pt; }
   svg { print-color-adjust: exact; -webkit-print-color-adjust: exact; }
   details::details-content { content-visibility: visible; display: block; }
-  pre, .finding, .card, .step-bar, tr { break-inside: avoid; }
-  .wide, .scroll { overflow: visible; }
+  @supports not selector(::details-content) { .on-paper { display: block; } }
+  h1, h2, h3, summary, legend { break-after: avoid; }
+  #findings .finding, .card, .step-bar, .timeline, tr, li { break-inside: avoid; }
+  .wide, .scroll, pre { overflow: visible; }
+  pre { white-space: pre-wrap; overflow-wrap: anywhere; }
+  table { font-size: 9pt; }
+  th, td, .card td code { padding-right: 8px; white-space: normal; overflow-wrap: anywhere; }
+  td.number { white-space: nowrap; }
+  td:not(.number, :empty, :has(> .swatch)) { min-width: 5em; }
+  .card table { font-size: 8pt; }
+  .card td:not(.number) { min-width: 6em; }
+  .lanes { width: 100% !important; }
+  .word-4, .word-16 { display: none !important; }
   .zoom { display: none; }
 }
 """

@@ -128,7 +128,7 @@
     window.dispatchEvent(new CustomEvent("gb-row", { detail: { table, key } }));
   }
 
-  document.addEventListener("click", (event) => { if (!event.target.closest(".gb-table-csv")) chosen(event.target); });
+  document.addEventListener("click", (event) => { if (!event.target.closest(".gb-table-csv, summary")) chosen(event.target); });
   document.addEventListener("keydown", (event) => {
     if (event.key === "Enter" && event.target.closest(".ag-cell, tr[data-row-id]")) chosen(event.target);
   });

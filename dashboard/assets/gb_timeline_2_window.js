@@ -194,8 +194,8 @@ graphbound.shown = (function () {
   }
 
   return {
-    parts, go, zoom, pan, goWhole, timeAt, size, changed, later, rested, say, replan, fold, takeFolds, rowAt, rowOf,
-    laneRows, nearest,
+    parts, go, zoom, pan, goWhole, timeAt, size, changed, later, paintNow, rested, say, replan, fold, takeFolds, rowAt,
+    rowOf, laneRows, nearest,
     view: () => ({ ...view }),
     setView: (window_) => { view = sides.rounded(window_); },
     scrollTo: (y) => { scroll = y; },

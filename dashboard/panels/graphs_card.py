@@ -188,7 +188,7 @@ def _source(report: Report, graph: GraphReport) -> list[Component]:
     items = [html.Li(_line(line)) for line in lines[:MOST_LINES]]
     more = len(lines) - MOST_LINES
     tail = [html.P(f"and {quantities.count(more)} more in report.json", className="gb-quiet")] if more > 0 else []
-    return [html.Ul(items, className="gb-source"), *tail]
+    return [html.Ul(items, className="gb-source", tabIndex=0), *tail]
 
 
 def _line(line: SourceLine) -> list[Component]:

@@ -9,6 +9,7 @@ from dash import html
 
 from analyzer.core.errors import GraphboundError
 from analyzer.core.shell import shell_path, shell_word
+from analyzer.reporting.plain_text import plain
 from dashboard.panels.next_command import PLAN_FILE
 from dashboard.panels.panel import Component, empty_state
 from dashboard.table import attributes
@@ -18,6 +19,9 @@ BUTTON_ID: Final = "graphs-code-button"
 CODE_ID: Final = "graphs-code"
 MOST_CHARACTERS: Final = 400_000
 """Of source: the longest that a plan makes is a tenth of it."""
+
+NO_PLAN: Final = f"There is no {PLAN_FILE} here: nothing was chosen. `analyze model.py` writes one."
+NO_FOLDER: Final = "There is no folder {folder} any more, and with it went the plan."
 
 
 def code_place() -> list[Component]:
@@ -36,7 +40,7 @@ def code_of(folder: Path) -> list[Component]:
     """The source of the plan in this run folder; where there is none, why, and what makes one."""
     path = folder / PLAN_FILE
     if not path.is_file():
-        return [empty_state(f"There is no {PLAN_FILE} here: nothing was chosen. `analyze model.py` writes one.")]
+        return [empty_state(NO_PLAN if folder.is_dir() else NO_FOLDER.format(folder=plain(str(folder))))]
     try:
         source = read_plan(path).to_source()
     except GraphboundError as error:

@@ -18,11 +18,14 @@ from analyzer.reporting.json import write_report
 from dashboard.app import Server, make_app, make_server
 from tests.rank_files import a_rank
 from tests.reports import a_report, an_empty_report
+from tests.traces import Recording
 from tests.unit.dashboard.runs import a_run_folder
 
 pytestmark = pytest.mark.slow
 GOLDEN: Final = Path(__file__).resolve().parents[1] / "golden" / "granite_h200"
 TIMEOUT_MS: Final = 120_000
+A4_PX: Final = 718
+"""A4 held upright, within the margins that a browser prints with."""
 PAINTED: Final = '#timelines .gb-stage[data-state="painted"]'
 
 Open = Callable[..., Any]
@@ -231,6 +234,47 @@ def test_at_400_px_nothing_runs_off_the_page(open_page: Open, run_folder: Path) 
     for fragment, wait in (("page=timeline", PAINTED), ("page=overview", "#headline:not([hidden])")):
         page = open_page(run_folder, fragment, wait=wait, width=400)
         assert page.evaluate("document.documentElement.scrollWidth") <= 400
+
+
+def test_a_long_kernel_name_is_folded_at_400_px_and_opens_by_keyboard(open_page: Open, tmp_path: Path) -> None:
+    long, trace = f"void at::native::elementwise_kernel<{'at::native::Functor<float>, ' * 60}>", tmp_path / "t.json"
+    run = Recording()
+    with run.step():
+        for _ in range(3):
+            run.launch(long, us=500)
+        run.synchronize()
+    run.save(trace)
+    page = open_page(trace, "", wait="#critical_path .gb-long", width=400)
+    fold = page.locator("#critical_path .gb-long").first
+    assert fold.bounding_box()["height"] < 250
+    assert fold.locator("summary").get_attribute("title") == long.rstrip()
+    fold.locator("summary").focus()
+    page.keyboard.press("Enter")
+    assert fold.locator(".gb-whole").inner_text() == long
+    assert page.evaluate("document.documentElement.scrollWidth") <= 400
+
+
+def test_on_paper_a_page_is_light_as_narrow_as_the_paper_and_comes_back_as_it_was(open_page: Open) -> None:
+    page = open_page(GOLDEN, "page=overview", wait="#step_budget .main-svg", color_scheme="dark")
+    for name, wait in (("graphs", "#graphs-card .ag-row"), ("overview", "#step_budget .main-svg")):
+        page.click(f"[data-page-link={name}]")
+        page.wait_for_selector(wait)
+        page.emulate_media(media="print", color_scheme="dark")
+        page.evaluate("dispatchEvent(new Event('beforeprint'))")
+        page.set_viewport_size({"width": A4_PX, "height": 1000})
+        assert page.evaluate("getComputedStyle(document.body).backgroundColor") == "rgb(255, 255, 255)"
+        # Letters differ from machine to machine, and a browser shrinks what is a little wider.
+        assert page.evaluate("document.documentElement.scrollWidth") <= 1.1 * A4_PX, name
+        assert page.locator("main button:visible, nav a:not([aria-current]):visible").count() == 0
+        if name == "graphs":
+            # Every column, also those that lie beyond the edge of the screen.
+            assert "compile" in page.inner_text("#graphs-card table.gb-printed thead")
+        page.evaluate("dispatchEvent(new Event('afterprint'))")
+        page.emulate_media(media="screen", color_scheme="dark")
+        page.set_viewport_size({"width": 1200, "height": 900})
+        assert page.evaluate("getComputedStyle(document.body).backgroundColor") == "rgb(21, 24, 28)"
+        assert page.locator("table.gb-printed").count() == 0
+        assert page.evaluate("document.documentElement.dataset.look") is None
 
 
 def test_two_browsers_do_not_disturb_each_other(open_page: Open, run_folder: Path) -> None:

@@ -132,7 +132,10 @@ def test_planned(bottleneck):
     with pytest.raises(AssertionError, match="plan_coverage: 0 % of the graphs in the plan"):
         bottleneck(net, INPUTS, device="cpu", runs=False, plan="tests/empty.json").has(plan_coverage=1)
     held = bottleneck(net, INPUTS, device="cpu", plan="tests/plan.json").has(plan_coverage=1, graph_breaks=0)
-    assert held.report.plans
+    assert [plan.name for plan in held.report.plans if plan.is_chosen] == ["plan"], "whatever is faster"
+    held.has(accuracy=1)
+    with pytest.raises(Exception, match="a plan is held in place of a search"):
+        bottleneck(net, INPUTS, optimize=True, plan="tests/plan.json")
 """
 
 

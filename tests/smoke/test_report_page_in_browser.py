@@ -23,6 +23,8 @@ sync_api = pytest.importorskip("playwright.sync_api")
 CHROMIUM: Final = next((path for name in ("chromium", "google-chrome", "chrome") if (path := shutil.which(name))), None)
 pytestmark = [pytest.mark.skipif(CHROMIUM is None, reason="no Chromium on the path"), pytest.mark.slow]
 TIMEOUT_MS: Final = 120_000
+A4_PX: Final = 718
+"""A4 held upright, within the margins that a browser prints with."""
 BLOCKS: Final = ("step", "findings", "measured", "next", "timeline")
 
 
@@ -123,7 +125,7 @@ def test_a_timeline_is_magnified_by_mouse_and_by_keyboard(browser: Any, pages: d
     assert wrong == []
 
 
-def test_the_bar_has_the_width_of_its_parts_and_all_of_it_is_printed(browser: Any, pages: dict[str, Path]) -> None:
+def test_the_bar_has_the_width_of_its_parts(browser: Any, pages: dict[str, Path]) -> None:
     wrong: list[str] = []
     page = _open(browser, pages[RUNS[0]], wrong, viewport={"width": 1200, "height": 900})
     bar = "document.querySelector('.step-bar .bar')"
@@ -132,7 +134,25 @@ def test_the_bar_has_the_width_of_its_parts_and_all_of_it_is_printed(browser: An
         ".map((one) => one.getBoundingClientRect().width)"
     )
     assert sum(widths) == pytest.approx(page.evaluate(f"{bar}.getBoundingClientRect().width"), abs=1)
+    page.context.close()
+    assert wrong == []
+
+
+@pytest.mark.parametrize("name", [*RUNS, "ranks"])
+def test_on_paper_it_is_light_as_narrow_as_the_paper_and_its_folds_are_open(
+    browser: Any, pages: dict[str, Path], name: str
+) -> None:
+    wrong: list[str] = []
+    page = _open(browser, pages[name], wrong, viewport={"width": A4_PX, "height": 1000}, color_scheme="dark")
+    page.locator(".timeline").first.locator(".by-16").check()
     page.emulate_media(media="print")
     assert page.locator("#how dl").first.bounding_box()["height"] > 20
+    # Letters differ from machine to machine, and a browser shrinks what is a little wider.
+    assert page.evaluate("document.documentElement.scrollWidth") <= 1.1 * A4_PX
+    assert page.evaluate("document.querySelector('.lanes').getBoundingClientRect().right <= innerWidth")
+    colours = page.evaluate("[getComputedStyle(document.body).backgroundColor, getComputedStyle(document.body).color]")
+    assert colours == ["rgb(255, 255, 255)", "rgb(0, 0, 0)"]
+    # This browser opens the folds, so that nothing has to be said of them.
+    assert page.locator(".on-paper").is_hidden()
     page.context.close()
     assert wrong == []

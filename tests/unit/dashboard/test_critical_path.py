@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import replace
+from html import escape
 from pathlib import Path
 from typing import Any
 
@@ -66,3 +67,15 @@ def test_the_page_that_is_kept_has_it_too(path: CriticalPath | None, said: str |
     page: Any = render(a_report(is_recorded=True, critical_path=path), Page())
     assert ("Critical path" in page) == (said is not None)
     assert said is None or said in page
+
+
+def test_names_that_a_line_has_no_room_for_are_kept_in_full_in_a_fold_of_the_page() -> None:
+    first, *others = PATH.rows
+    long = "f<" + "float, " * 40 + HOSTILE + ">"
+    page = render(
+        a_report(is_recorded=True, critical_path=replace(PATH, rows=(replace(first, name=long), *others))), Page()
+    )
+    fold = page.partition("Its name in full")[2].partition("</details>")[0]
+    assert escape(long) in fold
+    assert fold.count("<li>") == 1
+    assert "in full" not in render(a_report(is_recorded=True, critical_path=PATH), Page())

@@ -260,6 +260,8 @@ def test_the_plan_is_shown_as_source_that_python_reads(tmp_path: Path) -> None:
 
 def test_without_a_plan_or_with_a_broken_one_the_code_says_what_to_do(tmp_path: Path) -> None:
     assert "analyze model.py" in _text(code_of(tmp_path))
+    assert "nothing was chosen" not in _text(code_of(tmp_path / "gone"))
+    assert "no folder" in _text(code_of(tmp_path / "gone"))
     (tmp_path / "plan.json").write_text("{")
     assert "is not a plan" in _text(code_of(tmp_path))
 

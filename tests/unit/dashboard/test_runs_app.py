@@ -178,12 +178,29 @@ def test_a_run_that_is_written_anew_is_read_anew_and_one_that_is_gone_is_none(tm
     save_run(tmp_path, "a", a_report(), 1)
     opened = Opened(tmp_path)
     opened.runs.application("a")
+    assert opened.runs.holds(list_runs(tmp_path).runs[0])
     (tmp_path / "a" / "report.json").write_text("{}")
+    assert not opened.runs.holds(list_runs(tmp_path).runs[0])
     opened.runs.application("a")
     assert opened.made == ["a", "a"]
     (tmp_path / "a" / "report.json").unlink()
     assert opened.runs.application("a") is None
     assert opened.runs.application("nope") is None
+
+
+def test_a_run_that_goes_while_it_is_read_is_none_and_is_read_again_when_it_is_back(tmp_path: Path) -> None:
+    save_run(tmp_path, "a", a_report(), 1)
+    held: list[Path] = []
+
+    def made(data: RunData, prefix: str) -> str:
+        if not held:
+            held.append((tmp_path / "a").rename(tmp_path.parent / f"{tmp_path.name}-away"))
+        return f"{prefix} {data.report is not None}"
+
+    runs = OpenRuns(tmp_path, made)
+    assert runs.application("a") is None
+    held[0].rename(tmp_path / "a")
+    assert runs.application("a") == "/run/a/ True"
 
 
 def test_the_newest_readable_run_is_found_and_none_is_an_error(tmp_path: Path) -> None:

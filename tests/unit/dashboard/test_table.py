@@ -10,6 +10,7 @@ import pytest
 from plotly.utils import PlotlyJSONEncoder
 
 from dashboard import table as table_module
+from dashboard.long_name import FOLDED, WHOLE, short_name
 from dashboard.table import (
     AUTO_HEIGHT_ROWS,
     CELL_LIMIT,
@@ -154,9 +155,9 @@ def test_a_static_table_keeps_its_order_its_marks_and_the_numbers_of_its_csv() -
     made = static_table("t", COLUMNS, [("z", 31_800_000, 2), ("a", 900, None)], file_name="f", marks=["M"])
     (first, second) = made.children[0].children[0].children[1].children
     assert first.children[0].children == ["M", "z"]
-    assert second.children[0].children == "a"
+    assert second.children[0].children == ["a"]
     assert [_value(cell) for cell in first.children] == ["z", "31800000", "2"]
-    assert [_value(cell) for cell in second.children] == [None, "900", ""]
+    assert [_value(cell) for cell in second.children] == ["a", "900", ""]
 
 
 def _value(cell: Any) -> Any:
@@ -172,3 +173,37 @@ def test_the_whole_table_is_one_stop_of_the_tab_key_and_its_bar_takes_room() -> 
     options = table("t", (Column("a"),), [("x",)], file_name="t").children[1].dashGridOptions
     assert options["tabToNextCell"] == options["tabToNextHeader"] == {"function": "gbLeave(params)"}
     assert options["scrollbarWidth"] > 0
+
+
+def test_a_long_name_is_folded_with_all_of_it_in_the_fold_in_its_title_and_in_the_csv() -> None:
+    name = f"void at::native::elementwise_kernel<{'at::native::Functor<float>, ' * 60}{HOSTILE}>"
+    made = static_table("t", [Column("name")], [(name,), ("b" * FOLDED,)], file_name="f", marks=["M"])
+    (first, second) = made.children[0].children[0].children[1].children
+    mark, fold = first.children[0].children
+    summary, whole = fold.children
+    assert mark == "M"
+    assert summary.children.startswith("elementwise_kernel<Functor<float>")
+    assert len(summary.children) <= FOLDED
+    assert summary.title == whole.children == getattr(first.children[0], "data-value") == name
+    assert second.children[0].children == ["b" * FOLDED]
+
+
+def test_a_megabyte_of_a_name_is_cut_in_its_fold_too_and_a_sentence_is_not_folded() -> None:
+    columns = [Column("name"), Column("why", is_wrapped=True)]
+    made = static_table("t", columns, [("x" * 1_000_000, "w " * FOLDED)], file_name="f")
+    (row,) = made.children[0].children[0].children[1].children
+    assert len(row.children[0].children[0].children[1].children) == WHOLE
+    assert row.children[1].children == [" ".join("w" * FOLDED)]
+
+
+@pytest.mark.parametrize(
+    ("name", "short"),
+    [
+        ("gemm", "gemm"),
+        ("void at::native::f(int)", "void at::native::f(int)"),
+        (f"void at::native::(anonymous namespace)::f<{'x' * 60}>", f"f<{'x' * 60}>…"),
+        ("y" * 200, "y" * (FOLDED - 1) + "…"),
+    ],
+)
+def test_a_short_name_leaves_out_what_most_names_begin_with_and_says_that_it_is_short(name: str, short: str) -> None:
+    assert short_name(name) == short

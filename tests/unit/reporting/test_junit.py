@@ -65,7 +65,8 @@ def test_a_skipped_check_says_why() -> None:
         ".//skipped"
     )
     assert skipped is not None
-    assert skipped.attrib["message"] == "another machine"
+    assert skipped.attrib["message"] == f"{check.message}: another machine"
+    assert (skipped.text or "").count("another machine") == 1
 
 
 def test_each_model_is_a_suite_and_one_that_did_not_run_an_error() -> None:
