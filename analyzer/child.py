@@ -62,9 +62,12 @@ class _Refusal:
 
 
 class Child:
-    """A session in a process of its own. What the user's program prints goes to `log`, not to our output."""
+    """A session in a process of its own. What the user's program prints goes to `log`, not to our output.
 
-    def __init__(self, spec: WorkloadSpec, log: Path, on_event: Callable[[Event | None], None]) -> None:
+    `spec` is the model that `start` loads; None where none is wanted.
+    """
+
+    def __init__(self, spec: WorkloadSpec | None, log: Path, on_event: Callable[[Event | None], None]) -> None:
         self._spec = spec
         self._log = log
         self._on_event = on_event
@@ -164,6 +167,8 @@ class Child:
 
     def _folder(self) -> Path | None:
         """The one of the user's file; None where there is none."""
+        if self._spec is None:
+            return None
         target = Path(self._spec.target).resolve()
         return target.parent if target.exists() else None
 

@@ -9,11 +9,12 @@ from typing import Final
 
 from analyzer.core.report import WorkloadFacts
 from analyzer.core.run import LostChildError, Skip
+from analyzer.core.samples import Samples
 from analyzer.core.trial import Trial, TrialOutcome
 from analyzer.driver import Driver
 from analyzer.measured import Measured
 from analyzer.narrator import Narrator
-from optimizers.trials import CandidateTrial, Choices, JointTrial
+from optimizers.trials import CandidateTrial, Choices, JointTrial, with_samples
 
 LOAD_LIMIT_S: Final = 600.0
 """Loading a model of tens of GB from a slow disk; past it the user is told rather than left waiting."""
@@ -68,10 +69,23 @@ class PipelineLab:
 
     def measure(self, choices: Choices) -> Trial:
         known = self._known(choices)
-        return known if known is not None else self._ask("trial", choices)
+        return known if known is not None else self._trial(choices)
 
     def refine(self, choices: Choices, trial: Trial) -> Trial:
-        return self._ask("more_samples", choices, trial)
+        if trial.step_ns is None:
+            return trial
+        try:
+            taken = self._in_turn(choices, {}, trial.step_ns.median_ns)
+        except LostChildError as lost:
+            return self._lost(choices, lost)
+        return trial if taken is None else with_samples(trial, *taken)
+
+    def duel(self, choices: Choices, other: Choices, step_ns: int) -> tuple[Samples, Samples] | None:
+        try:
+            return self._in_turn(choices, other, step_ns)
+        except LostChildError as lost:  # of which of the two is not known
+            self._restart(lost)
+            return None
 
     def left_s(self) -> float | None:
         return None if self._ends_s is None else self._ends_s - time.monotonic()
@@ -93,17 +107,27 @@ class PipelineLab:
         else:
             kept.append(trial)
 
-    def _ask(self, method: str, choices: Choices, *more: Trial) -> Trial:
+    def _trial(self, choices: Choices) -> Trial:
         try:
-            limit_s = self._timeout_s + TRIAL_LIMIT_S
-            trial: Trial = self._driver.call(method, dict(choices), *more, limit_s=limit_s)
+            trial: Trial = self._driver.call("trial", dict(choices), limit_s=self._timeout_s + TRIAL_LIMIT_S)
             return trial
         except LostChildError as lost:
-            outcome = outcome_of(lost)
-            for digest, candidate in choices.items():
-                self._give_up(Skip(digest, candidate, outcome, lost.message))
-            self._restart(lost)
-            return Trial(outcome=outcome, reason=lost.message)
+            return self._lost(choices, lost)
+
+    def _in_turn(self, choices: Choices, other: Choices, step_ns: int) -> tuple[Samples, Samples] | None:
+        limit_s = self._timeout_s + TRIAL_LIMIT_S
+        taken: tuple[Samples, Samples] | None = self._driver.call(
+            "in_turn", dict(choices), dict(other), step_ns, limit_s=limit_s
+        )
+        return taken
+
+    def _lost(self, choices: Choices, lost: LostChildError) -> Trial:
+        """What these choices cost, which took the process down; a fresh one goes on without them."""
+        outcome = outcome_of(lost)
+        for digest, candidate in choices.items():
+            self._give_up(Skip(digest, candidate, outcome, lost.message))
+        self._restart(lost)
+        return Trial(outcome=outcome, reason=lost.message)
 
     def _known(self, choices: Choices) -> Trial | None:
         """The trial of what was given up before, where all of it was."""

@@ -27,7 +27,7 @@ from analyzer.core.trial import Accuracy, Trial
 from analyzer.package_trial import package_trial
 from analyzer.session_ears import Announcer, CompileClock, Telling
 from analyzer.session_judge import StepJudge
-from analyzer.session_trials import Bench, default_compile_ns, uses_cuda_graphs, with_memory, with_samples
+from analyzer.session_trials import Bench, default_compile_ns, uses_cuda_graphs, with_memory
 from analyzer.session_words import first_step_notes, nothing_compiled, require_lasting, root_of, way
 from collectors import torch_compat
 from collectors.capture import GraphLog
@@ -58,6 +58,7 @@ from collectors.workload import Workload
 from optimizers.accuracy import accused
 from optimizers.backend import Failure, SwitchBackend, Watch, WatchedPlan, failure_of
 from optimizers.candidates.pair import Pair, changes_of, pair_of
+from optimizers.trials import Choices
 
 KERNEL_ROWS_ON_CPU: Final = (("cpp.enable_kernel_profile", True),)
 """Inductor's C++ kernels name themselves in a trace only with this. Off the profiler it costs 10 ns a kernel."""
@@ -103,6 +104,7 @@ class Session:
             self._state.restore()
             self._eager.prepare()
             results = step_results(self._eager)
+            self._state.note_draws()
         require_lasting(spent_inputs(self._workload.every_set))
         self._notes += first_step_notes(not_finite(results), unread(results), self._state.unread)
         self._state.mutates_inputs = self._state.changed_inputs()
@@ -119,7 +121,7 @@ class Session:
         self._state.restore()
 
     def facts(self) -> WorkloadFacts:
-        return workload_facts(self._workload, tuple(self._notes))
+        return workload_facts(self._workload, (*self._notes, *self._judge.notes))
 
     def versions(self) -> Versions:
         return versions()
@@ -268,13 +270,10 @@ class Session:
         measured = self._at_its_own_cost(lambda: self._bench.measure(choices))
         return Trial(measured.outcome, measured.reason) if isinstance(measured, Failure) else measured
 
-    def more_samples(self, choices: Mapping[str, str], trial: Trial) -> Trial:
-        """A trial that was measured before, with as many samples again; as it was where they could not be taken."""
-        if trial.step_ns is None:
-            return trial
-        step_ns = trial.step_ns.median_ns
-        taken = self._at_its_own_cost(lambda: self._bench.samples(choices, step_ns))
-        return trial if isinstance(taken, Failure) else with_samples(trial, *taken)
+    def in_turn(self, choices: Choices, other: Choices, step_ns: int) -> tuple[Samples, Samples] | None:
+        """Steps of some `step_ns` under `other` and under `choices`, taken in turn; None where they cannot be."""
+        taken = self._at_its_own_cost(lambda: self._bench.samples(choices, step_ns, other))
+        return None if isinstance(taken, Failure) else taken
 
     def compile_times(self) -> dict[str, int]:
         """What torch.compile's defaults took to compile each graph, in ns by digest."""

@@ -20,6 +20,9 @@ from collectors.step import Stepper
 from collectors.timing import probe_in_turn, region_medians, sample_in_turn, turn_count, warm_up
 from optimizers.backend import Failure, SwitchBackend
 from optimizers.candidates.pair import changes_of, pair_of
+from optimizers.trials import Choices
+
+NOTHING: Final[Choices] = {}
 
 FIRST_LOOK_S: Final = 0.5
 """Wall time of the first samples of a trial: they tell what saves a tenth; what is closer gets as many again."""
@@ -73,13 +76,14 @@ class Bench:
             pool_bytes=needed.pool_bytes,
             regions=regions,
             python_fallbacks=self._python_fallbacks(tried),
+            is_partitioned=any(self.backend.is_partitioned(digest, candidate) for digest, candidate in tried.items()),
         )
 
-    def samples(self, tried: Mapping[str, str], step_ns: int) -> tuple[Samples, Samples]:
-        """Steps under the default and under what is tried, taken in turn, as many of each."""
+    def samples(self, tried: Choices, step_ns: int, other: Choices = NOTHING) -> tuple[Samples, Samples]:
+        """Steps under `other`, the default without it, and under what is tried, taken in turn, as many of each."""
         rounds = turn_count(step_ns, ways=2, target_s=FIRST_LOOK_S)
-        default, candidate = (lambda: self.backend.select({})), (lambda: self.backend.select(tried))
-        against, own = sample_in_turn(((self.stepper, default), (self.stepper, candidate)), rounds)
+        first, second = (lambda: self.backend.select(other)), (lambda: self.backend.select(tried))
+        against, own = sample_in_turn(((self.stepper, first), (self.stepper, second)), rounds)
         return against, own
 
     def _footprint(self, memory: TrialMemory, tried: Mapping[str, str]) -> Footprint:
@@ -102,17 +106,6 @@ class Bench:
         wanting = [digest for digest, candidate in tried.items() if uses_cuda_graphs(candidate)]
         reasons = [self.log.refusal(digest) for digest in wanting]
         return reasons[0] if wanting and all(reasons) else None
-
-
-def with_samples(trial: Trial, against: Samples, step_ns: Samples) -> Trial:
-    """The trial with further samples behind its own, still pair by pair."""
-    if trial.against is None or trial.step_ns is None:
-        return trial
-    return replace(
-        trial,
-        against=Samples((*trial.against.ns, *against.ns)),
-        step_ns=Samples((*trial.step_ns.ns, *step_ns.ns)),
-    )
 
 
 def own_times(regions: Sequence[RegionTime], digests: Mapping[str, Any]) -> tuple[int | None, int | None]:

@@ -64,6 +64,7 @@ class SwitchedGraph:
     variants: dict[str, Callable[..., Any]] = field(default_factory=dict)
     failures: dict[str, Failure] = field(default_factory=dict)
     fallbacks: dict[str, list[str]] = field(default_factory=dict)
+    compilations: dict[str, WatchedCompile] = field(default_factory=dict)
     active: Callable[..., Any] | None = None
     next_call: Callable[..., Any] | None = None
     """What compiles further candidates in the next call, whatever is selected; None where none are wanted."""
@@ -105,6 +106,8 @@ class WatchedCompile:
         have any is an inference one after all."""
         self.fallbacks: list[str] = []
         """The operators that its C++ wrapper calls through Python; a backward's are added as it is compiled."""
+        self.is_partitioned = False
+        """Whether torch made several programs of it; a backward's is added as it is compiled."""
         self._watch = watch
         self._named = candidate
         """What the observer is told: a pair under its own name, so that what it costs is not its forward's."""
@@ -144,6 +147,7 @@ class WatchedCompile:
         kernels = torch_compat.kernel_facts(output_code)
         self._watch.observer.counted(key, self._named, torch_compat.traffic_bytes(output_code), kernels)
         code = torch_compat.generated_code(output_code)
+        self.is_partitioned |= torch_compat.is_partitioned(output_code)
         if code is not None:
             self._watch.observer.generated(key, self._named, code)
             if self._candidate.uses_cpp_wrapper:
@@ -230,6 +234,11 @@ class SwitchBackend:
         same = (graph.fallbacks.get(candidate, ()) for graph in self.graphs if graph.digest == digest)
         return tuple(dict.fromkeys(op for ops in same for op in ops))
 
+    def is_partitioned(self, digest: str, candidate: str) -> bool:
+        """Whether torch made several programs of this candidate, forward or backward, for a graph of this digest."""
+        same = (graph.compilations.get(candidate) for graph in self.graphs if graph.digest == digest)
+        return any(compilation is not None and compilation.is_partitioned for compilation in same)
+
     def _leave_as_captured(self, graph: SwitchedGraph, gm: GraphModule) -> None:
         """The default could not be had: in its place the graph runs as captured, and its failures say why."""
         key = GraphKey(graph.digest, graph.direction)
@@ -257,6 +266,7 @@ class SwitchBackend:
         except Exception as error:  # whatever a compiler raises costs the candidate, not the run
             graph.failures[pair.id] = failure_of(error)
         graph.fallbacks[pair.id] = watched.fallbacks
+        graph.compilations[pair.id] = watched
         graph.direction = watched.key.direction
 
 

@@ -54,7 +54,8 @@ class Contender:
     """One candidate, or a combination. `compile_ratio` is its compile time over the default's, as far as known.
 
     `parts` are the ids of the single candidates that it is made of, its own where it is one. `is_asked` means that the
-    user named it: it is not left out for what was predicted of it. `is_eager` compiles nothing.
+    user named it: it is not left out for what was predicted of it. `is_eager` compiles nothing. `whole_of`: as of the
+    candidate.
     """
 
     id: str
@@ -64,6 +65,7 @@ class Contender:
     uses_cuda_graphs: bool = False
     is_eager: bool = False
     is_asked: bool = False
+    whole_of: str | None = None
 
     @property
     def is_dear(self) -> bool:
@@ -163,6 +165,7 @@ def _contender(candidate: AnyCandidate, site: Site, *, is_asked: bool) -> Conten
         uses_cuda_graphs=candidate.uses_cuda_graphs,
         is_eager=candidate.is_eager,
         is_asked=is_asked,
+        whole_of=candidate.whole_of,
     )
 
 

@@ -33,6 +33,7 @@ def first_round(
 ) -> tuple[Contender, ...]:
     """What is cheap to compile, on the axis that the verdict names; and what the user asked for."""
     launch, kernels = (all_of.of(role, is_dear=False) for role in (Role.LAUNCH, Role.KERNELS))
+    launch = tuple(one for one in launch if one.whole_of is None)
     rest = (*all_of.of(Role.ALONE, is_dear=False), *(one for one in all_of.single if one.is_asked))
     match target.bound:
         case Bound.CPU | Bound.UNDECIDED:
@@ -45,10 +46,11 @@ def first_round(
 def second_round(
     target: Target, all_of: Contenders, trials: Sequence[CandidateTrial], gain: Gain
 ) -> tuple[Contender, ...]:
-    """The other axis, combined with the best of the first; and the dear ways to launch."""
+    """What the first left in pieces, whole; the other axis, combined with the best; and the dear ways to launch."""
+    whole = tuple(one for one in all_of.of(Role.LAUNCH, is_dear=False) if one.whole_of is not None)
     base = _best(all_of, trials, gain, Role.LAUNCH)
     kernels = [_on(base, one, all_of) for one in _untried(all_of.of(Role.KERNELS, is_dear=False), trials)]
-    return (*kernels, *_stacked(all_of, trials, gain), *all_of.of(Role.LAUNCH, is_dear=True))
+    return (*whole, *kernels, *_stacked(all_of, trials, gain), *all_of.of(Role.LAUNCH, is_dear=True))
 
 
 def third_round(

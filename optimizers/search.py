@@ -5,6 +5,7 @@ Takes a lab to measure in and imports no collector, so that it is tested on cost
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Final
@@ -19,7 +20,7 @@ from optimizers.goal import Goal, goal_notes
 from optimizers.joint import TIE, Wins, best_whole, joint_trials
 from optimizers.pace import Pace, Proposal, fitting
 from optimizers.rounds import ROUNDS, split_of
-from optimizers.trials import CandidateTrial, Choices, Found, JointTrial, Lab, Target, compared
+from optimizers.trials import CandidateTrial, Choices, Found, JointTrial, Lab, Target, compared, step_ratio
 from optimizers.worth import why_not
 
 MAX_GRAPHS: Final = 12
@@ -31,9 +32,13 @@ MIN_SHARE: Final = 0.005
 MAX_REFINED: Final = 3
 """Times that further samples are taken of one trial: each time as many as the first, so that its interval halves."""
 
-AT_ONCE: Final = 2
-"""Candidates that are compiled before any of them is measured. Five of GPTlite took 100 s on an H200, in which a search
-of 115 s had no trial; more than one, because each build costs a warm-up of its own."""
+AT_ONCE: Final = 4
+AT_ONCE_S: Final = 20.0
+"""Candidates that are compiled before any of them is measured, and what that is estimated to take: at least one. Two of
+GPTlite took over 100 s on an H200, in which a search of 117 s had no trial; more than one where they are quickly
+compiled, because each build costs a warm-up of its own."""
+
+Tried = CandidateTrial | JointTrial
 
 NO_TIME: Final = "the search's time was over"
 
@@ -77,18 +82,20 @@ class _Search:
         self._built: list[Proposal] = []
         self._refined: dict[tuple[str, str], int] = {}
         self._no_time: list[Proposal] = []
+        self._held: dict[tuple[tuple[str, str], ...], float] = {}
+        """The gain of choices that were held against others directly, in place of that over the default."""
         self._joint = 0
 
     def run(self, targets: Sequence[Target]) -> Found:
         for number in range(len(ROUNDS)):
             self._round(number)
         self._splits()
-        wins = Wins(self._winners(), self._goal.gain)
+        wins = Wins(self._winners(), self._whole_gain)
         joint = joint_trials(wins, self._targets, self._all, self._measured(), self._attempt)
         return Found(
             trials=tuple(self._trials.values()),
             joint=joint,
-            best=best_whole(joint, self._measured(), wins),
+            best=self._best_whole(joint, wins),
             untried=tuple(target.digest for target in targets if target not in self._targets),
             notes=(*goal_notes(self._goal), *_no_time_notes(self._no_time)),
         )
@@ -134,7 +141,7 @@ class _Search:
                 self._leave_out(left_out, base_s)
                 return
             if self._lab.keeps_built() or not self._built:
-                taken = taken[:AT_ONCE]
+                taken = self._at_once(taken)
             self._built += taken
             self._prepare()
             for proposal in taken:
@@ -143,6 +150,11 @@ class _Search:
                 else:
                     self._measure(proposal)
             left = tuple(proposal for proposal in left if proposal not in taken)
+
+    def _at_once(self, proposals: Sequence[Proposal]) -> tuple[Proposal, ...]:
+        seconds = itertools.accumulate(map(self._pace.compile_s, proposals))
+        soon = sum(1 for s in seconds if s <= AT_ONCE_S)
+        return tuple(proposals[: min(max(soon, 1), AT_ONCE)])
 
     def _leave_out(self, proposals: Sequence[Proposal], base_s: float) -> None:
         left = clock(round(max(self._lab.left_s() or 0.0, 0.0) * NS_PER_S))
@@ -193,10 +205,37 @@ class _Search:
             rival = self._rival(target, candidate)
             is_close = rival is not None and self._are_close(target, candidate, rival)
             if not is_close and not self._is_open(target, candidate):
-                return
+                break
             self._refine(target, candidate)
             if rival is not None and is_close and self._refinable(target, rival):
                 self._refine(target, rival)
+        rival = self._rival(target, candidate)
+        if rival is not None:
+            self._duel(self._trials[target.digest, candidate], self._trials[target.digest, rival])
+
+    def _duel(self, one: Tried, other: Tried) -> None:
+        """Both in turn, where the one that beat its default by more is not the faster one: the default varied.
+
+        What beat it by less is believed, and the other is held against that. GPTlite's default on an H200 took 16 ms
+        in five trials and 24 ms in a sixth, whose candidate of 8.8 ms was then chosen over one of 7.9.
+        """
+        if self._gain_of(one) > self._gain_of(other):
+            one, other = other, one
+        slower = other.trial.step_ns
+        # Also where the time is over: half a second of steps of what is built.
+        if slower is None or not self._is_contradicted(one, other):
+            return
+        taken = self._lab.duel(one.choices, other.choices, slower.median_ns)
+        if taken is not None:
+            others, mine = taken
+            self._held[_key(other.choices)] = self._gain_of(one) * mine.median_ns / max(others.median_ns, 1)
+
+    def _is_contradicted(self, one: Tried, other: Tried) -> bool:
+        """Whether `other`, which gained more over its default, is the slower one; both by more than a tie."""
+        if self._goal.objective is not Objective.LATENCY or not self._gain_of(one) or _key(other.choices) in self._held:
+            return False
+        gained = self._gain_of(other) / self._gain_of(one)
+        return gained > 1 + TIE and step_ratio(other.trial, one.trial) > 1 + TIE
 
     def _refinable(self, target: Target, candidate: str) -> bool:
         trial = self._trials[target.digest, candidate].trial
@@ -236,6 +275,19 @@ class _Search:
                 found[target.digest] = max(better, key=self._gain)
         return found
 
+    def _best_whole(self, joint: Sequence[JointTrial], wins: Wins) -> Choices:
+        """Held once more against the fastest of all, where that is another."""
+        measured = self._measured()
+        best = best_whole(joint, measured, wins)
+        wholes: list[Tried] = [*joint, *measured]
+        gaining = [tried for tried in wholes if self._gain_of(tried)]
+        chosen = next((tried for tried in gaining if dict(tried.choices) == best), None)
+        if chosen is None:
+            return best
+        fastest = min(gaining, key=lambda tried: step_ratio(tried.trial, chosen.trial))
+        self._duel(fastest, chosen)
+        return best_whole(joint, measured, wins)
+
     def _attempt(self, name: str, choices: Choices) -> JointTrial | None:
         if self._is_over():
             return None
@@ -253,7 +305,14 @@ class _Search:
         return [trial for trial in self._trials.values() if trial.trial.outcome is not TrialOutcome.UNTRIED]
 
     def _gain(self, tried: CandidateTrial) -> float:
-        return self._goal.gain(tried.choices, tried.trial)
+        return self._gain_of(tried)
+
+    def _gain_of(self, tried: Tried) -> float:
+        return self._whole_gain(tried.choices, tried.trial)
+
+    def _whole_gain(self, choices: Choices, trial: Trial) -> float:
+        gain = self._goal.gain(choices, trial)
+        return self._held.get(_key(choices), gain) if gain else gain
 
     def _is_over(self) -> bool:
         left_s = self._lab.left_s()
@@ -271,6 +330,10 @@ class _Search:
         self._trials[target.digest, candidate] = tried
         total = max(len(self._trials), len(self._targets) * len(self._all.single))
         self._lab.tried(tried, len(self._trials), total)
+
+
+def _key(choices: Choices) -> tuple[tuple[str, str], ...]:
+    return tuple(sorted(choices.items()))
 
 
 def _interval(trial: Trial) -> Interval | None:

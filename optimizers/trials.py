@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Protocol
 
@@ -42,6 +42,11 @@ class Lab(Protocol):
 
     def refine(self, choices: Choices, trial: Trial) -> Trial:
         """The same trial with further samples joined to its own; as it was where no more could be taken."""
+
+    def duel(self, choices: Choices, other: Choices, step_ns: int) -> tuple[Samples, Samples] | None:
+        """Steps of some `step_ns` under `other` and under `choices`, both measured before, taken in turn; None where no
+        more could be taken.
+        """
 
     def left_s(self) -> float | None:
         """Wall time left to the search; below 0 where it is over, None where nothing bounds it."""
@@ -112,11 +117,29 @@ class Found:
     notes: tuple[str, ...] = ()
 
 
+def with_samples(trial: Trial, against: Samples, step_ns: Samples) -> Trial:
+    """The trial with further samples behind its own, still pair by pair."""
+    if trial.against is None or trial.step_ns is None:
+        return trial
+    return replace(
+        trial,
+        against=Samples((*trial.against.ns, *against.ns)),
+        step_ns=Samples((*trial.step_ns.ns, *step_ns.ns)),
+    )
+
+
 def speedup(trial: Trial) -> float:
     """Median step of the default over the trial's, from samples taken in turn; 0 where it was not measured."""
     if trial.step_ns is None or trial.against is None:
         return 0.0
     return trial.against.median_ns / max(trial.step_ns.median_ns, 1)
+
+
+def step_ratio(trial: Trial, other: Trial) -> float:
+    """Median step of the trial over the other's, which were not taken in turn; 0 where either was not measured."""
+    if trial.step_ns is None or other.step_ns is None:
+        return 0.0
+    return trial.step_ns.median_ns / max(other.step_ns.median_ns, 1)
 
 
 def change(trial: Trial) -> Change | None:

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from analyzer.core.quantities import share
+from analyzer.core.trial import TrialOutcome
 from optimizers.contenders import Contender, Role
 from optimizers.trials import CandidateTrial, Target, is_faster, speedup
 
@@ -29,6 +30,10 @@ def why_not(target: Target, contender: Contender, trials: Sequence[CandidateTria
     """Why trying it cannot repay, None where it may. What the user named is always tried."""
     if contender.is_asked:
         return None
+    if contender.whole_of is not None:
+        same = _same_as_parts(target, contender.whole_of, trials)
+        if same is not None:
+            return same
     match contender.role:
         case Role.LAUNCH:
             return _no_host_time(target, contender, trials)
@@ -56,6 +61,16 @@ def _no_host_time(target: Target, contender: Contender, trials: Sequence[Candida
     if left >= NEAR_FLOOR:
         return None
     return f"it can only save the host's time, of which {share(max(left, 0.0))} of a step is left"
+
+
+def _same_as_parts(target: Target, other: str, trials: Sequence[CandidateTrial]) -> str | None:
+    """What is all or nothing is worth a trial only beside what torch took apart."""
+    tried = next((t.trial for t in trials if (t.digest, t.candidate) == (target.digest, other)), None)
+    if tried is None or tried.outcome is TrialOutcome.UNTRIED:
+        return f"{other}, of which it is the stricter form, was not tried"
+    if tried.outcome is not TrialOutcome.MEASURED:
+        return f"{other}, of which it is the stricter form: {tried.outcome.value}"
+    return None if tried.is_partitioned else f"{other} has the graph whole already"
 
 
 def _no_kernel_time(target: Target, contender: Contender) -> str | None:

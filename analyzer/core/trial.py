@@ -83,6 +83,8 @@ class Trial:
     regions: tuple[RegionTime, ...] = ()
     python_fallbacks: tuple[str, ...] = ()
     """The operators (`mylib::scale`) that the C++ wrapper of what was tried runs in Python."""
+    is_partitioned: bool = False
+    """Whether torch made several programs of a graph of what was tried, to leave out what no CUDA graph can hold."""
 
 
 class Change(Enum):

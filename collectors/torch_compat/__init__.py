@@ -29,6 +29,7 @@ from collectors.torch_compat.output_code import (
     compile_inner_noting,
     cuda_graph_refusals,
     generated_code,
+    is_partitioned,
     kernel_facts,
     traffic_bytes,
 )
@@ -90,6 +91,7 @@ __all__ = [
     "hold_device",
     "int8_product",
     "is_of_torch",
+    "is_partitioned",
     "is_python_operator",
     "is_static_input",
     "is_supported",

@@ -149,6 +149,14 @@ def cuda_graph_refusals(output_code: Any) -> tuple[str, ...]:
     return tuple(dict.fromkeys(str(reason) for reason in reasons if reason))
 
 
+def is_partitioned(output_code: Any) -> bool:
+    """Whether Inductor took the graph apart, to keep out of its CUDA graphs what they cannot hold; False where it does
+    not say. What it counted is kept with the compiled graph (`Scheduler._codegen_partitions`, 2.11 to 2.14).
+    """
+    counted = getattr(output_code, "counter_deltas", None) or {}
+    return int(counted.get("cudagraph_partitions", 0)) > 1
+
+
 def generated_code(output_code: Any) -> str | None:
     """The source that Inductor wrote for this graph."""
     source = getattr(output_code, "source_code", None)

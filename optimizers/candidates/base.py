@@ -52,7 +52,9 @@ class Candidate:
     `devices` are those it can run on, `directions` the programs it can be had for. `since` is the first torch release
     (major, minor) that has it, and `lacking` what older ones do instead, for people. `needs_same_forward`: its backward
     is right only where its forward is the same candidate. `excludes` are ids that it cannot be combined with, each
-    with the reason; `joins` those of its own axis that it can. `parts` are the ids that a combination is made of.
+    with the reason; `joins` those of its own axis that it can. `whole_of` is the candidate that torch may take apart
+    where this one is all or nothing: where that was not taken apart, this is the same once more. `parts` are the ids
+    that a combination is made of.
 
     `caveat` is what whoever uses it must know, shown wherever it was chosen. `is_dear`: it compiles several times as
     long as the default.
@@ -77,6 +79,7 @@ class Candidate:
     needs_same_forward: bool = False
     excludes: tuple[tuple[str, str], ...] = ()
     joins: tuple[str, ...] = ()
+    whole_of: str | None = None
     caveat: str | None = None
     is_dear: bool = False
     parts: tuple[str, ...] = ()

@@ -71,6 +71,7 @@ def combined(parts: Sequence[Candidate]) -> Candidate:
         needs_same_forward=any(part.needs_same_forward for part in parts),
         excludes=(),
         joins=(),
+        whole_of=None,
         caveat="; ".join(part.caveat for part in parts if part.caveat is not None) or None,
         is_dear=any(part.is_dear for part in parts),
         parts=tuple(part.id for part in parts),

@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import Final
 
 from optimizers.candidates.base import Axis, Candidate
+from optimizers.candidates.cuda_graphs import CUDA_GRAPHS
 
 CUDA_GRAPHS_WHOLE: Final = Candidate(
     id="cuda_graphs_whole",
@@ -18,4 +19,5 @@ CUDA_GRAPHS_WHOLE: Final = Candidate(
     uses_cuda_graphs=True,
     devices=("cuda",),
     needs_same_forward=True,  # as cuda_graphs
+    whole_of=CUDA_GRAPHS.id,
 )

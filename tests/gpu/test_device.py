@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import multiprocessing
 import time
 from collections.abc import Iterator
+from concurrent.futures import ProcessPoolExecutor
+from functools import partial
 from typing import Final
 
 import pytest
@@ -117,7 +120,10 @@ def test_narrow_formats_are_faster_than_wide_ones(gpu: Device) -> None:
 
 
 def test_a_second_measurement_agrees(gpu: Device) -> None:
-    again = measure_device("cuda", renew=True)
+    # In a process of its own, as the product does: after a profiler each kernel of a replay takes longer. On an H200
+    # the gap between two came out as 424 and 705 ns in the process that had measured 201 and 234 before.
+    with ProcessPoolExecutor(1, multiprocessing.get_context("spawn")) as fresh:
+        again = fresh.submit(partial(measure_device, renew=True), "cuda").result()
     for dtype in ("bfloat16", VECTOR):
         assert again.peak(dtype) == pytest.approx(gpu.peak(dtype), rel=0.15)
     assert again.memory_bytes_per_s == pytest.approx(gpu.memory_bytes_per_s, rel=0.1)

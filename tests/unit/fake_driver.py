@@ -166,8 +166,8 @@ class FakeDriver:
     def _compile_times(self) -> dict[str, int]:
         return {A.digest: 2_000_000_000, B.digest: 1_000_000_000}
 
-    def _more_samples(self, choices: Mapping[str, str], trial: Trial) -> Trial:
-        return trial
+    def _in_turn(self, choices: Mapping[str, str], other: Mapping[str, str], step_ns: int) -> None:
+        return None
 
     def _build(self, wanted: Mapping[str, Any], left_s: float | None = None) -> Capture:
         return a_capture()

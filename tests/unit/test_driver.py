@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 import torch
 
 from analyzer.core.errors import UserProgramError
-from analyzer.core.run import Event
+from analyzer.core.run import Event, LostChildError
 from analyzer.core.settings import Mode
 from analyzer.driver import LocalDriver
 from tests.workloads import Mlp, a_workload
@@ -43,3 +45,29 @@ def test_what_the_model_raises_is_one_message_and_closing_still_works() -> None:
 
 def test_it_says_that_a_candidate_that_crashes_takes_the_caller_with_it() -> None:
     assert LocalDriver(a_workload(), lambda _: None).is_isolated is False
+
+
+def test_a_gpu_is_measured_apart_from_the_caller_whose_process_has_had_the_profiler_on(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    done: list[object] = []
+
+    class Apart:
+        def __init__(self, spec: object, log: Path, on_event: object) -> None:
+            done.append(spec)
+
+        def spawn(self) -> None:
+            done.append("spawn")
+
+        def call(self, method: str, *arguments: object, limit_s: float | None) -> object:
+            done.append((method, arguments))
+            raise LostChildError("gone")
+
+        def close(self) -> None:
+            done.append("close")
+
+    monkeypatch.setattr("analyzer.driver.Child", Apart)
+    driver = LocalDriver(a_workload(), lambda _: None)
+    with pytest.raises(LostChildError):
+        driver.measure_device("cuda", 60.0, renew=True)
+    assert done == [None, "spawn", ("measure_device", ("cuda", True)), "close"]

@@ -138,8 +138,17 @@ def test_a_trial_that_is_better_known_takes_the_place_of_what_was_known() -> Non
     assert measured.trials == [again, other]
 
 
+def test_a_loss_between_two_costs_neither_and_the_search_goes_on() -> None:
+    driver = FakeDriver(fails={"in_turn": lost()})
+    lab = a_lab(driver)
+    lab.prepare(WANTED)
+    assert lab.duel({A.digest: "eager"}, {B.digest: "eager"}, 1_000_000) is None
+    assert lab.measure({A.digest: "eager"}).outcome is TrialOutcome.MEASURED
+    assert driver.methods.count("load") == 2
+
+
 def test_a_trial_that_dies_under_more_samples_is_given_up() -> None:
-    driver = FakeDriver(fails={"more_samples": lost()})
+    driver = FakeDriver(fails={"in_turn": lost()})
     lab = a_lab(driver)
     lab.prepare(WANTED)
     trial = lab.measure({A.digest: "eager"})

@@ -15,8 +15,9 @@ from analyzer.core.settings import Mode
 from analyzer.core.trial import RegionTime, Trial, TrialOutcome
 from analyzer.session import Session
 from analyzer.session_ears import CompileClock
-from analyzer.session_trials import own_times, with_samples
+from analyzer.session_trials import own_times
 from optimizers.backend import OUT_OF_TIME
+from optimizers.trials import with_samples
 from tests.workloads import a_workload
 
 LAYERS = 12
@@ -62,8 +63,10 @@ def test_layers_that_are_equal_are_one_graph_each_side_of_the_break_and_tried_on
     assert trial.region_ns == timed[first].ns
     assert trial.peak_bytes is not None
     assert trial.pool_bytes is None
-    again = deep.more_samples({first: "eager"}, trial)
     assert trial.step_ns is not None
+    taken = deep.in_turn({first: "eager"}, {}, trial.step_ns.median_ns)
+    assert taken is not None
+    again = with_samples(trial, *taken)
     assert again.step_ns is not None
     assert again.step_ns.ns[: len(trial.step_ns.ns)] == trial.step_ns.ns
     assert len(again.step_ns.ns) > len(trial.step_ns.ns)

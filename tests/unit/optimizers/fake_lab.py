@@ -69,6 +69,8 @@ class FakeLab:
     prepared: list[dict[str, tuple[str, ...]]] = field(default_factory=list)
     asked: list[dict[str, str]] = field(default_factory=list)
     refined: list[dict[str, str]] = field(default_factory=list)
+    alone: Callable[[Trial], int] = lambda trial: trial.step_ns.median_ns if trial.step_ns is not None else 0
+    duels: list[tuple[dict[str, str], dict[str, str]]] = field(default_factory=list)
     told: list[CandidateTrial | JointTrial] = field(default_factory=list)
     counts: list[tuple[int, int]] = field(default_factory=list)
     built: set[tuple[str, str]] = field(default_factory=set)
@@ -109,6 +111,11 @@ class FakeLab:
         self.refined.append(dict(choices))
         self._pass(self.trial_s / 2)
         return self.sharper(trial)
+
+    def duel(self, choices: Choices, other: Choices, step_ns: int) -> tuple[Samples, Samples] | None:
+        self.duels.append((dict(choices), dict(other)))
+        steps = [self.alone(self.cost(each)) for each in (other, choices)]
+        return around(steps[0]), around(steps[1])
 
     def left_s(self) -> float | None:
         return self.left
