@@ -8,6 +8,7 @@ from typing import Final
 
 from analyzer.core.activity import CopyDirection
 from analyzer.core.device import Device, Source, Versions
+from analyzer.core.finding import Finding, RuleFailure
 from analyzer.core.graphs import GapKey, Graph, Region, SourceLine
 from analyzer.core.plan import EAGER, FUSED
 from analyzer.core.report import (
@@ -53,10 +54,7 @@ def assemble(measured: Measured, *, target: str, next_command: str) -> Report:
     measured = doubted(measured)
     comparison = _comparison(measured)
     plans = _plans(measured)
-    findings, failures = run_rules(_facts(measured, plans)) if measured.capture is not None else ((), ())
-    if why is not None:
-        # The pattern was seen all the same; what it costs is of a pass that is not believed.
-        findings = tuple(replace(finding, ns_per_step=None) for finding in findings)
+    findings, failures = _findings(measured, plans, why)
     before, after = measured.before, measured.after
     attributed = before.attribution.attributed if before else None
     graphs = _graphs(measured) if why is None else _without_predictions(_graphs(measured))
@@ -81,13 +79,7 @@ def assemble(measured: Measured, *, target: str, next_command: str) -> Report:
         profiler_slowdown=_slowdown(measured),
         warmup_ns=measured.timing.warmup_ns if measured.timing else (),
         stages=tuple(measured.stages),
-        notes=(
-            *doubt_notes(measured),
-            *_uncalled_notes(graphs),
-            *set_notes(measured),
-            *measured.notes,
-            *_trace_notes(before),
-        ),
+        notes=_notes(measured, graphs),
         partial=measured.partial,
         next_command=next_command,
         input_sets=input_sets(measured),
@@ -96,6 +88,24 @@ def assemble(measured: Measured, *, target: str, next_command: str) -> Report:
         origin=measured.origin,
         generated_code=tuple(measured.generated_code),
     )
+
+
+def _findings(
+    measured: Measured, plans: tuple[PlanTrial, ...], why: str | None
+) -> tuple[tuple[Finding, ...], tuple[RuleFailure, ...]]:
+    """What the rules found, and which of them failed. `why` is the doubt about the passes, None without one."""
+    if measured.capture is None:
+        return (), ()
+    findings, failures = run_rules(_facts(measured, plans))
+    if why is None:
+        return findings, failures
+    # The pattern was seen all the same; what it costs is of a pass that is not believed.
+    return tuple(replace(finding, ns_per_step=None) for finding in findings), failures
+
+
+def _notes(measured: Measured, graphs: tuple[GraphReport, ...]) -> tuple[str, ...]:
+    told = (*doubt_notes(measured), *_uncalled_notes(graphs), *set_notes(measured), *measured.notes)
+    return (*told, *_trace_notes(measured.before))
 
 
 def _crowd(measured: Measured) -> Crowd | None:

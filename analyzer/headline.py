@@ -98,7 +98,9 @@ def _outcome(measured: Measured, comparison: Comparison) -> str:
     if not _is_compiled(measured):
         return _left_alone(measured, comparison.outcome, f"{times} for default against eager, {factor}")
     match comparison.outcome:
-        case Change.SAME | Change.NOISY if _is_eager_faster(measured):
+        case Change.SAME if measured.holds_plan:
+            return f"The plan is no faster than torch.compile default: {times}, {factor}"
+        case Change.SAME | Change.NOISY if _is_eager_faster(measured) and not measured.holds_plan:
             # Such a plan stands for one reason alone (see fallback.better_plan).
             return f"torch.compile default stays, as eager is faster but over the memory limit: {times}, {factor}"
         case Change.FASTER:
@@ -110,7 +112,7 @@ def _outcome(measured: Measured, comparison: Comparison) -> str:
         case Change.SLOWER:
             return f"The plan lost: {times}, {factor}"
         case Change.WRONG_RESULT:
-            return "The plan gave wrong results and was dropped"
+            return f"The plan {'gives wrong results' if measured.holds_plan else 'gave wrong results and was dropped'}"
         case _:
             assert_never(comparison.outcome)
 

@@ -30,7 +30,7 @@ class Measured:
     search loses none. `uncompiled` are the graphs, by digest, that torch's defaults cannot compile or run, and why: the
     default runs them as captured. `compile_ns` is what the default took to compile each graph, by digest. `default_ns`
     was taken in turn with `eager_ns`, and is None until then; `default_accuracy` is of the diagnosis,
-    `accuracy_of_default` the latest there is.
+    `accuracy_of_default` the latest there is. `holds_plan`: the plan was given, and stays, however it does.
     """
 
     facts: WorkloadFacts | None = None
@@ -58,6 +58,7 @@ class Measured:
     notes: list[str] = field(default_factory=list)
     partial: str | None = None
     origin: Origin | None = None
+    holds_plan: bool = False
     generated_code: list[StoredCode] = field(default_factory=list)
 
     @property

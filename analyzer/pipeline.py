@@ -85,32 +85,33 @@ def analyze_in_process(
     device: str | None = None,
     optimize: bool | Path = True,
     out: str | Path | None = None,
-    progress: Progress | None = None,
 ) -> Report:
     """`analyzer.analyze`: diagnose and optimise a model that lives in this process, and leave it as it was.
 
     `inputs` are a tuple of arguments, a dict of keyword arguments or one tensor, or `model` is an
     `analyzer.Workload` and `inputs` None. Without `out` the run folder is a temporary one and is removed. A candidate
     that crashes takes this process with it: the command isolates each, this does not. `optimize` may be the path of a
-    plan, which is verified in place of a search. Raises GraphboundError.
+    plan, which is measured in place of a search and stays, however it does. Raises GraphboundError.
     """
     from collectors.as_found import left_as_found  # imports torch, which the caller has
     from collectors.workload import Workload
 
     with left_as_found(model.model if isinstance(model, Workload) else model):
         workload = model if isinstance(model, Workload) else Workload.of(model, inputs, mode=mode, device=device)
-        finished = _finish_in_process(workload, optimize, out, progress or SilentProgress())
+        finished = _finish_in_process(workload, optimize, out)
     if finished.ended_by is not None:
         raise finished.ended_by
     return finished.report
 
 
-def _finish_in_process(workload: Any, optimize: bool | Path, out: str | Path | None, progress: Progress) -> Finished:
+def _finish_in_process(workload: Any, optimize: bool | Path, out: str | Path | None) -> Finished:
     spec = WorkloadSpec(target=workload.name, mode=Mode(workload.mode), device=workload.device)
     kept = None if out is None else str(out)
     plan = str(optimize) if isinstance(optimize, Path) else None
-    settings = RunSettings(workload=spec, out=kept, optimize=bool(optimize), isolate=False, plan=plan)
-    told = Narrator(progress)
+    settings = RunSettings(
+        workload=spec, out=kept, optimize=bool(optimize), isolate=False, plan=plan, holds_plan=plan is not None
+    )
+    told = Narrator(SilentProgress())
     driver = LocalDriver(workload, told.hear)
     with TemporaryDirectory(prefix="graphbound-") as scratch:
         folder = RunFolder.create(workload.name, kept or scratch)
@@ -133,7 +134,7 @@ class _Run:
         self._folder = folder
         self._driver = driver
         self._progress = progress
-        self._measured = Measured(origin=_origin(settings.workload.target))
+        self._measured = Measured(origin=_origin(settings.workload.target), holds_plan=settings.holds_plan)
         self._skip: list[Skip] = []
 
     def finish(self) -> Finished:
@@ -239,6 +240,7 @@ class _Run:
     def _judge_default(self) -> bool:
         """Where a plan was verified, that has told it. False where it cost the process that holds the default."""
         if self._measured.verification is not None:
+            self._measured.facts = self._driver.call("facts")  # with what could not be compared
             return True
         with self._stage("comparing results"):
             return judge_default(self._driver, self._measured, self._skip, STEP_LIMIT_S)
@@ -347,14 +349,15 @@ class _Run:
     def _verify(self) -> None:
         """Recompile with the plan and measure; what does not win is taken back, and that is measured again.
 
-        A plan falls back on the default, and that on the model as it is: three are the most there can be.
+        A plan falls back on the default, and that on the model as it is: three are the most there can be. One that is
+        held is not taken back: what becomes of it is asked for.
         """
         measured = self._measured
         with self._stage("verifying the plan"):
             assert measured.plan is not None
             self._verify_once(measured.plan)
             aims = self._settings.objective, self._settings.memory_limit_bytes
-            while (better := better_plan(measured, *aims)) is not None:
+            while not measured.holds_plan and (better := better_plan(measured, *aims)) is not None:
                 measured.plan = replace(better, note=NOT_VERIFIED)
                 self._verify_once(better)
             measured.plan = with_evidence(measured.plan, measured)

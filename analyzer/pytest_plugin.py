@@ -40,9 +40,10 @@ def bottleneck(request: pytest.FixtureRequest) -> Iterator[Callable[..., Bottlen
 
     `has` takes the gates of `analyze check` (a number is the most that passes, a pair the least and the most) and
     `bound`. The model runs in this process and is left as it was. mode="training" runs forward and backward; device
-    moves it; runs=False compiles and calls it, and times nothing; optimize=True searches for a plan as well, and
-    plan="plan.json" (from pytest's root) holds it as that plan runs it, with plan_coverage. A model of which nothing is
-    asked fails the test: it would hold whatever became of it.
+    moves it; runs=False compiles and calls it, and times nothing; optimize=True searches for a plan as well. With
+    plan="plan.json" (from pytest's root) plan_coverage, accuracy, times, memory and bound are those of that plan,
+    however it does; graphs, breaks, kernels and syncs are always those of torch.compile's defaults. A model of which
+    nothing is asked fails the test: it would hold whatever became of it.
     """
     numbers = itertools.count(1)
     given: list[Bottleneck] = []
@@ -58,10 +59,13 @@ def bottleneck(request: pytest.FixtureRequest) -> Iterator[Callable[..., Bottlen
         plan: str | os.PathLike[str] | None = None,
     ) -> Bottleneck:
         # When a test asks, and not before: it brings numpy and msgspec, and torch where the model is run.
-        from analyzer.pytest_plugin_model import Bottleneck, HeldSettings
+        from analyzer.core.errors import UsageError
+        from analyzer.pytest_plugin_model import Bottleneck, HeldSettings, plan_file
 
         root = request.config.rootpath
-        named = None if plan is None else root / plan
+        named = None if plan is None else plan_file(plan, root)
+        if named is not None and optimize:
+            raise UsageError("bottleneck() was given plan= and optimize=True: a plan is held in place of a search")
         settings = HeldSettings(mode, device, runs, optimize, _folder(request, next(numbers)), root, named)
         given.append(Bottleneck(model, inputs, settings))
         return given[-1]

@@ -15,17 +15,17 @@ from analyzer.core.policy import GateSetting
 from analyzer.core.quantities import share
 from analyzer.core.report import Report
 from analyzer.core.spelling import did_you_mean
-from analyzer.core.verdict import Bound
+from analyzer.core.verdict import Bound, Verdict
 from analyzer.gate.counts import Held, check_count, said, unknown_check
 from analyzer.gate.gates import GATES
 from analyzer.gate.judge import machine_of
 from analyzer.gate.places import places_of
 from analyzer.gate.policy_file import quantity
 from analyzer.gate.reading import Gate, Needs, Reading, Sources, Subject
-from analyzer.gate.readings import NO_PLAN
+from analyzer.gate.readings import LEFT_ALONE, NO_PLAN, chosen_way
 from analyzer.gate.silence import Silences
-from analyzer.gate.times import HeldTimes, check_time
-from analyzer.reporting.rows import RegionRow, bound_word, region_rows
+from analyzer.gate.times import HeldTimes, check_time, crowd_clause
+from analyzer.reporting.rows import bound_word, region_rows
 
 BOUND: Final = "bound"
 BOUNDS: Final = tuple(bound.value for bound in Bound if bound is not Bound.UNDECIDED)
@@ -39,6 +39,7 @@ WITHOUT_BASELINE: Final = {
 NAMES: Final = (*(one.id for one in GATES if one.id not in WITHOUT_BASELINE), BOUND)
 
 HAS: Final = "has()"
+NO_BUDGET: Final = "no step has a budget"
 LEAVE_ALONE: Final = "time it where nothing else runs, or claim no time"
 _HOLDS: Final = (GateStatus.PASSED, GateStatus.IMPROVED, GateStatus.SILENCED)
 _BOUND_OF: Final = {
@@ -108,7 +109,7 @@ def misses(
         check = _check(claim, subject, held)
         if check.status not in _HOLDS:
             found.append(_gate_miss(check, sources))
-    return (*found, *(_bound_misses(claims.bounds, report) if claims.bounds else ()))
+    return (*found, *(_bound_misses(claims.bounds, subject) if claims.bounds else ()))
 
 
 def _gate(name: str) -> Gate:
@@ -157,9 +158,8 @@ def _check(claim: GateClaim, subject: Subject, held: Held) -> GateCheck:
     if (claim.least if one.is_more_better else claim.most) is None:
         return empty
     if one.needs is Needs.CLOCK:
-        is_crowded = report.crowd is not None and report.crowd.is_crowded
-        crowd = "other programs kept the machine busy" if is_crowded else None
-        return check_time(one, setting, reading, HeldTimes(subject, machine_of(report), None, None, crowd=crowd))
+        held_times = HeldTimes(subject, machine_of(report), None, None, crowd=crowd_clause(report))
+        return check_time(one, setting, reading, held_times)
     return check_count(one, setting, reading, held)
 
 
@@ -194,34 +194,68 @@ def _text_of(line: str) -> str:
     return f": {line}" if line else ""
 
 
-def _bound_misses(bounds: Sequence[Bound], report: Report) -> tuple[Miss, ...]:
+@dataclass(frozen=True, slots=True)
+class _Judged:
+    """What bounds the model as it is to be run: its longest graph or gap, called `where`, and its whole step."""
+
+    where: str
+    verdict: Verdict
+    step: Budget
+
+
+def _bound_misses(bounds: Sequence[Bound], subject: Subject) -> tuple[Miss, ...]:
     """Claimed is what bounds the model: its longest graph or gap, by its verdict, and its step as a whole, by the
     largest part of its budget. Where the two differ, neither is the model's bound.
     """
     claimed = " or ".join(f"{bound_word(bound)}-bound" for bound in bounds)
-    rows = [row for row in region_rows(report) if row.budget is not None]
-    longest = max(rows, key=lambda row: row.budget.elapsed_ns if row.budget is not None else 0, default=None)
-    if longest is None or report.step_budget is None:
-        missing = next((graph.verdict.missing for graph in report.graphs if graph.verdict.missing), None)
-        return (Miss(BOUND, f"{claimed} was claimed, and it is undecided: {missing or 'no step has a budget'}"),)
-    verdict = longest.verdict
-    evidence = tuple(verdict.evidence)
+    crowd = crowd_clause(subject.report)
+    beside = () if crowd is None else (crowd, f"→ {LEAVE_ALONE}")
+    judged = _planned(subject.report) if _is_planned(subject) else _default(subject.report)
+    if isinstance(judged, str):
+        return (Miss(BOUND, f"{claimed} was claimed, and it is undecided: {judged}", beside),)
+    where, verdict, evidence = judged.where, judged.verdict, (*judged.verdict.evidence, *beside)
     if verdict.bound is Bound.UNDECIDED:
         missing = verdict.missing or "no part of its time is surely the largest"
-        return (Miss(BOUND, f"{claimed} was claimed, and {_where(longest)} is undecided: {missing}", evidence),)
+        return (Miss(BOUND, f"{claimed} was claimed, and {where} is undecided: {missing}", evidence),)
     if verdict.bound not in bounds:
         sure = "" if verdict.confidence is None else f" (confidence {share(verdict.confidence)})"
-        text = f"{claimed} was claimed, and {_where(longest)} is {bound_word(verdict.bound)}-bound{sure}"
+        text = f"{claimed} was claimed, and {where} is {bound_word(verdict.bound)}-bound{sure}"
         return (Miss(BOUND, text, evidence),)
-    part = _largest_part(report.step_budget)
+    part = _largest_part(judged.step)
     if _BOUND_OF.get(part) in bounds:
         return ()
-    text = f"{claimed} was claimed: {_where(longest)} is, and the step as a whole is not"
-    return (Miss(BOUND, text, (f"“{part.value}” takes {share(report.step_budget.share(part))} of the step",)),)
+    text = f"{claimed} was claimed: {where} is, and the step as a whole is not"
+    return (Miss(BOUND, text, (f"“{part.value}” takes {share(judged.step.share(part))} of the step", *beside)),)
 
 
-def _where(row: RegionRow) -> str:
-    return f"{row.label}, {share(row.share)} of a step,"
+def _is_planned(subject: Subject) -> bool:
+    way = chosen_way(subject)
+    return way is not None and way.is_chosen
+
+
+def _default(report: Report) -> _Judged | str:
+    """Under torch.compile's defaults; or what is missing."""
+    rows = [(row.budget.elapsed_ns, row) for row in region_rows(report) if row.budget is not None]
+    if not rows or report.step_budget is None:
+        missing = next((graph.verdict.missing for graph in report.graphs if graph.verdict.missing), None)
+        return missing or NO_BUDGET
+    _, longest = max(rows, key=lambda pair: pair[0])
+    return _Judged(f"{longest.label}, {share(longest.share)} of a step,", longest.verdict, report.step_budget)
+
+
+def _planned(report: Report) -> _Judged | str:
+    """Under the plan; or what is missing."""
+    if report.is_left_alone:
+        return LEFT_ALONE
+    step = report.step_budget_after
+    rows = [(row.after_ns, row) for row in region_rows(report) if row.after_ns is not None]
+    if not rows or step is None:
+        return f"{NO_BUDGET} under the plan"
+    after_ns, longest = max(rows, key=lambda pair: pair[0])
+    where = f"{longest.label}, {share(after_ns / max(step.elapsed_ns, 1))} of a step under the plan,"
+    if longest.verdict_after is None:
+        return f"{where} is between graphs, where none is judged under a plan"
+    return _Judged(where, longest.verdict_after, step)
 
 
 def _largest_part(step: Budget) -> Part:

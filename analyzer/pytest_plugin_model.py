@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import os
 import re
 import warnings
 from collections.abc import Iterator
@@ -45,6 +46,13 @@ class HeldSettings:
     out: Path | None
     root: Path
     plan: Path | None = None
+
+
+def plan_file(plan: object, root: Path) -> Path:
+    """The path of a plan that a test named, from `root`. Raises UsageError for what is no path."""
+    if not isinstance(plan, str | os.PathLike) or not (named := os.fspath(plan)):
+        raise UsageError(f"bottleneck(): plan is {plan!r}, and must be the path of a plan.json")
+    return root / os.fsdecode(named)
 
 
 class Bottleneck:

@@ -13,7 +13,7 @@ from tempfile import mkdtemp
 from typing import Final
 
 from analyzer import cli
-from analyzer.action.base import base_of, base_of_change
+from analyzer.action.base import base_of, base_of_change, require_the_change
 from analyzer.action.caches import cache_outputs, gpu_names
 from analyzer.action.inputs import RESULT, SARIF, Inputs, command_words, read_inputs
 from analyzer.action.names import own_name
@@ -27,6 +27,9 @@ from analyzer.reporting.plain_text import plain
 
 SHOWN: Final = 12
 """Digits of a commit: every message names it. git itself shows 7 to 12 of them, by the size of the repository."""
+
+HELD: Final = ("--against", "--baseline", "--init")
+"""Words of the command that say themselves what it is held against: beside them a base would be refused."""
 
 _UNSAFE: Final = re.compile(r"[^A-Za-z0-9._-]+")
 """In the name of an artifact."""
@@ -65,7 +68,7 @@ def _against(inputs: Inputs, environment: Mapping[str, str]) -> str | None:
     """What was asked for; else the base of the event, unless a stored one is named. Of an event without one it is said
     that the stored values are all there is.
     """
-    if inputs.against or inputs.baseline:
+    if inputs.against or inputs.baseline or any(word.partition("=")[0] in HELD for word in inputs.arguments):
         return inputs.against or None
     request, change = pull_request(environment), pushed(environment)
     if request is not None:
@@ -74,7 +77,9 @@ def _against(inputs: Inputs, environment: Mapping[str, str]) -> str | None:
         base = None if change is None else base_of_change(change, Path.cwd())
     if base is None:
         print_text(f"::notice title=Graphbound::{data(_without_base(change, environment))}\n")
-    return None if base is None else base[:SHOWN]
+        return None
+    require_the_change(base, Path.cwd(), environment)
+    return base[:SHOWN]
 
 
 def _without_base(change: Change | None, environment: Mapping[str, str]) -> str:

@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import subprocess
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Final
 
-from analyzer.code_host.event import Change
+from analyzer.code_host.event import Change, event_name
 from analyzer.code_host.pull_request import PullRequest
 from analyzer.core.errors import UsageError
 from collectors.asked_git import asked_git
 
 PULL_REQUEST: Final = "pull request"
+OF_THE_BASE: Final = ("pull_request_target", "workflow_run")
+"""Events whose job is given a commit of the base branch (events that trigger workflows, GITHUB_SHA)."""
+
 GIT_LIMIT_S: Final = 300.0
 """A fetch from a large repository."""
 
@@ -37,6 +41,21 @@ def base_of_change(change: Change, root: Path) -> str | None:
     there was none. Raises UsageError where it cannot be had, as after a push that wrote history anew.
     """
     return None if change.base is None else _fetched(change.base, root, change.what)
+
+
+def require_the_change(base: str, root: Path, environment: Mapping[str, str]) -> None:
+    """Raises UsageError where the checkout at `root` is of the base's side, and the change is not in it: it would be
+    held against itself, and pass.
+    """
+    here = _git(root, "rev-parse", "HEAD")
+    is_base = event_name(environment) in OF_THE_BASE and here == environment.get("GITHUB_SHA")
+    if here is None or not (here == base or is_base):
+        return
+    raise UsageError(
+        f"this checkout is {here[:12]}, which the change is held against: nothing of the change is in it",
+        hint="give actions/checkout the commit of the change as its ref: "
+        "${{ github.event.pull_request.head.sha }} of a pull request",
+    )
 
 
 def _parents(root: Path) -> tuple[str, ...]:

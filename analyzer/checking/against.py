@@ -12,14 +12,14 @@ from analyzer.checking.project import Project
 from analyzer.checking.settings import CheckSettings
 from analyzer.checking.sources import FileSources
 from analyzer.checking.subjects import Made, graphs_alone, spec_of, standing_in, whole_run
-from analyzer.checking.worktree import Rename, changed_lines, renames, worktree_at
+from analyzer.checking.worktree import Rename, changed_lines, is_unchanged, renames, worktree_at
 from analyzer.core.baseline import ModelBaseline
 from analyzer.core.errors import ExitCode, GraphboundError
 from analyzer.core.graphs import SourceLine
 from analyzer.core.report import Report
 from analyzer.gate.judge import Case, baseline_of
 from analyzer.gate.reading import Needs
-from analyzer.gate.times import InTurn
+from analyzer.gate.times import InTurn, crowd_clause
 from analyzer.progress import Progress
 
 OTHER_BASE: Final = "a commit that runs, or --baseline FILE, can be held against instead"
@@ -33,7 +33,6 @@ class Beside:
 
     baseline: ModelBaseline | None
     in_turn: InTurn | None = None
-    crowd: str | None = None
     notes: tuple[str, ...] = ()
     error: str | None = None
     changed: tuple[SourceLine, ...] = ()
@@ -51,6 +50,8 @@ def run_beside(
         is_file = where.suffix == ".py" and where.is_relative_to(project.root)
         base_target = root / where.relative_to(project.root) if is_file else where
         notes: tuple[str, ...] = () if is_file else (_of_no_commit(name, reference),)
+        if is_unchanged(reference, project.root):
+            notes += (f"no file that git knows differs from {reference}: it is held against itself",)
         if is_file and not base_target.is_file():
             shown = where.relative_to(project.root).as_posix()
             old = next((each.old for each in renames(reference, project.root) if each.new == shown), None)
@@ -88,12 +89,12 @@ def _beside(name: str, base: Side, head: Side, settings: CheckSettings, project:
         return Beside(None, error=f"nothing was compared: {reference} ran {strange} of the checkout under test")
     sources = FileSources(base.root, base.folder)
     reach = Needs.CLOCK if settings.runs else Needs.GRAPHS
-    case = Case(name, made.report, project.policy, sources, reach=reach)
+    case = Case(name, made.report, project.policy, sources, reach=reach, crowd=crowd_clause(made.report))
     stored = _under_new_names(baseline_of(case), renames(reference, project.root))
     if not settings.runs:
         return Beside(stored, changed=changed_lines(reference, project.root))
-    turns = time_in_turn(base, head, work.scratch, work.progress)
-    return Beside(stored, turns.in_turn, turns.crowd, changed=changed_lines(reference, project.root))
+    in_turn = time_in_turn(base, head, work.scratch, work.progress)
+    return Beside(stored, in_turn, changed=changed_lines(reference, project.root))
 
 
 def _made(base: Side, settings: CheckSettings, work: _Work) -> Made:

@@ -29,12 +29,14 @@ from analyzer.core.baseline import ModelBaseline
 from analyzer.core.errors import ExitCode, GraphboundError, UsageError
 from analyzer.core.gate import GateResult, ModelGate
 from analyzer.core.plan import Plan
+from analyzer.core.settings import WorkloadSpec
 from analyzer.gate.headline import gate_headline
 from analyzer.gate.judge import Case, baseline_of, judge
+from analyzer.gate.times import crowd_clause
 from analyzer.interrupts import exit_code_of, what_ended
 from analyzer.progress import Progress
-from analyzer.reporting.json import REPORT_FILE, write_report
 from analyzer.rules import RULES
+from analyzer.run_folder import RunFolder
 from optimizers.plan import read_plan
 
 RULE_IDS: Final = tuple(rule.id for rule in RULES)
@@ -102,7 +104,7 @@ class _Check:
         ended: KeyboardInterrupt | None = None
         for target in self.targets:
             if ended is not None:
-                yield self._lost(target, ended, "not begun")
+                yield self._lost(target, ended, f"not begun: {what_ended(ended)}")
                 continue
             try:
                 judged = self.judged(target)
@@ -110,11 +112,11 @@ class _Check:
                 yield judged
             except KeyboardInterrupt as signal:
                 ended = signal
-                yield self._lost(target, ended, "not checked")
+                yield self._lost(target, ended, f"{what_ended(ended)} before it was judged")
 
-    def _lost(self, target: str, ended: KeyboardInterrupt, what: str) -> Judged:
+    def _lost(self, target: str, ended: KeyboardInterrupt, error: str) -> Judged:
         name = model_name(target, self.settings.mode, self.project)
-        gate = ModelGate(name, None, (), error=f"{what}: {what_ended(ended)}", error_code=exit_code_of(ended))
+        gate = ModelGate(name, None, (), error=error, error_code=exit_code_of(ended))
         return Judged(gate, ended_by=ended)
 
     def judged(self, target: str) -> Judged:
@@ -132,7 +134,6 @@ class _Check:
         if beside is not None:
             case = replace(
                 case, baseline=beside.baseline, against=self.settings.against, in_turn=beside.in_turn,
-                crowd=case.crowd or beside.crowd,
                 changed=beside.changed,
             )  # fmt: skip
         # What is accepted by --init is asked no more whether it is a rename.
@@ -151,20 +152,25 @@ class _Check:
         spec = spec_of(found_model(target), settings.mode, settings.device, settings.entry)
         out = self._out(target)
         if not settings.runs:
-            return self._kept(graphs_alone(spec, self.progress), out)
+            return self._graphs_alone(spec, out)
         plan = self.project.policy.plan(model_name(target, settings.mode, self.project))
         made = whole_run(spec, None if plan is None else str(self.project.folder / plan), out, self.progress)
         return made if settings.out is None else replace(made, folder=out)
 
-    def _kept(self, made: Made, out: Path) -> Made:
-        """A report without a run of its own, in a folder of its own where folders are kept."""
+    def _graphs_alone(self, spec: WorkloadSpec, out: Path) -> Made:
+        """A report without a run of its own; where folders are kept, in one of its own, with what the program said."""
         if self.settings.out is None:
-            return made
-        try:
-            out.mkdir(parents=True, exist_ok=True)
-            write_report(made.report, out / REPORT_FILE)
-        except OSError as error:
-            raise UsageError(f"cannot write {out}: {error.strerror or error}", hint="choose another --out") from error
+            return graphs_alone(spec, self.progress)
+        folder = RunFolder.create(out.name, str(out))
+        with folder.claimed():
+            folder.clear()
+            made = graphs_alone(spec, self.progress, folder.program_log)
+            try:
+                folder.save_report(made.report)
+            except OSError as error:
+                raise UsageError(
+                    f"cannot write {out}: {error.strerror or error}", hint="choose another --out"
+                ) from error
         return replace(made, folder=out)
 
     def _case(self, name: str, made: Made) -> Case:
@@ -173,7 +179,6 @@ class _Check:
         known = self.stored.baseline
         # What is accepted unseen is held against nothing but written limits.
         baseline = None if self.settings.init or known is None else known.of(name, report.workload.device)
-        crowd = report.crowd
         case = Case(
             name=name,
             report=report,
@@ -184,7 +189,7 @@ class _Check:
             against=self.stored.shown if baseline is not None else None,
             plan=self._plan(name),
             reach=reach_of(report, runs=self.settings.runs),
-            crowd="other programs kept the machine busy meanwhile" if crowd is not None and crowd.is_crowded else None,
+            crowd=crowd_clause(report),
             folder=None if made.folder is None else str(made.folder),
         )
         if self.settings.against is not None:
@@ -219,7 +224,7 @@ def _result(settings: CheckSettings, project: Project, stored: Stored, judged: S
     kept = store(settings, project, stored, judged)
     models = tuple(one.gate for one in judged)
     sources = FileSources(project.root, Path.cwd())
-    is_known = settings.against is not None or any(one.case is not None and one.case.baseline for one in judged)
+    is_known = any(one.case is not None and one.case.baseline for one in judged)
     against = (settings.against or stored.shown) if is_known else None
     notes = list(kept.notes)
     if not settings.runs:

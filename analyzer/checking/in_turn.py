@@ -42,18 +42,10 @@ class Side:
     root: Path
 
 
-@dataclass(frozen=True, slots=True)
-class Turns:
-    """`crowd` says who else was busy, None: nobody, or it is not known."""
-
-    in_turn: InTurn
-    crowd: str | None = None
-
-
 Start = Callable[[Side, Path], Driver]
 
 
-def time_in_turn(base: Side, head: Side, scratch: Path, progress: Progress, start: Start | None = None) -> Turns:
+def time_in_turn(base: Side, head: Side, scratch: Path, progress: Progress, start: Start | None = None) -> InTurn:
     """Their steps under torch.compile's defaults. What fails is the reason for which there are none."""
     told = Narrator(progress)
     told.stage("timing base and head in turn")
@@ -75,8 +67,8 @@ def time_in_turn(base: Side, head: Side, scratch: Path, progress: Progress, star
                         samples[which].append(timing.step_ns)
                         crowds += [timing.crowd] if timing.crowd is not None else []
     except GraphboundError as error:
-        return Turns(InTurn(reason=error.message))
-    return Turns(InTurn(tuple(samples[0]), tuple(samples[1]), processes=PROCESSES), crowd_text(crowds))
+        return InTurn(reason=error.message)
+    return InTurn(tuple(samples[0]), tuple(samples[1]), processes=PROCESSES, crowd=crowd_text(crowds))
 
 
 def crowd_text(crowds: list[Crowd]) -> str | None:

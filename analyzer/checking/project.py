@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -52,7 +53,7 @@ def find_project(budget_file: str | None, start: Path) -> Project:
     above = [folder for folder in (start, *start.parents) if root is None or folder.is_relative_to(root)]
     for folder in above if root is not None else above[:1]:
         for name in (POLICY_FILE, PROJECT_FILE):
-            policy = _policy_in(folder / name) if (folder / name).is_file() else None
+            policy = _policy_in(folder / name) if os.path.lexists(folder / name) else None
             if policy is not None:
                 return Project(policy, folder, root or folder)
     return Project(Policy(folder=str(start)), start, root or start)

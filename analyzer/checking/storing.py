@@ -58,7 +58,11 @@ def store(settings: CheckSettings, project: Project, stored: Stored, judged: Seq
         return Kept(known)
     whole = [one for one in judged if one.entry is not None]
     if settings.init:
-        return _accepted(settings, project, stored, whole)
+        if not whole:
+            return Kept(known, ("nothing was written: no model could be judged",))
+        notes = _write_policy(settings, project, whole)
+        accepted = _accepted(known, stored.path, stored.shown, whole)
+        return replace(accepted, notes=(*notes, *accepted.notes))
     kept = _added(known, stored.path, stored.shown, whole)
     if not any(_is_changed(one.gate) for one in judged):
         return kept
@@ -66,17 +70,13 @@ def store(settings: CheckSettings, project: Project, stored: Stored, judged: Seq
     return replace(kept, accept=None if new.models == kept.baseline.models else encode_baseline(new))
 
 
-def _accepted(settings: CheckSettings, project: Project, stored: Stored, whole: Sequence[Judged]) -> Kept:
-    known = stored.baseline or Baseline()
-    if not whole or stored.path is None:
-        return Kept(known, ("nothing was written: no model could be judged",))
-    notes = _write_policy(settings, project, whole)
+def _accepted(known: Baseline, path: Path, shown: str, whole: Sequence[Judged]) -> Kept:
     new = _with(known, whole)
-    write_baseline(stored.path, new)
-    notes.append(f"wrote the values of {_names(whole)} to {stored.shown}")
+    write_baseline(path, new)
+    notes = [f"wrote the values of {_names(whole)} to {shown}"]
     left = sorted({one.model for one in known.models} - {one.model for one in new.models})
     if left:
-        notes.append(f"took {', '.join(left)} out of {stored.shown}: no such file is there any more")
+        notes.append(f"took {', '.join(left)} out of {shown}: no such file is there any more")
     return Kept(new, tuple(notes))
 
 

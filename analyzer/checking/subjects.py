@@ -55,19 +55,22 @@ def saved(target: str) -> Made:
 
 
 def whole_run(spec: WorkloadSpec, plan: str | None, out: Path, progress: Progress) -> Made:
-    """The diagnosis of a model without a search, or the verification of its plan. Raises GraphboundError."""
-    settings = RunSettings(workload=spec, out=str(out), optimize=plan is not None, plan=plan)
+    """The diagnosis of a model without a search; with a plan, how the model runs under it, however it does. Raises
+    GraphboundError.
+    """
+    is_planned = plan is not None
+    settings = RunSettings(workload=spec, out=str(out), optimize=is_planned, plan=plan, holds_plan=is_planned)
     finished = run(settings, progress)
     return Made(finished.report, None, int(finished.exit_code), ended_by=finished.ended_by)
 
 
-def graphs_alone(spec: WorkloadSpec, progress: Progress) -> Made:
+def graphs_alone(spec: WorkloadSpec, progress: Progress, program_log: Path | None = None) -> Made:
     """The model compiled with torch's defaults and called until nothing compiles any more: no step is timed, no trace
-    recorded. Raises GraphboundError.
+    recorded. `program_log` is where what it prints is kept, None: nowhere. Raises GraphboundError.
     """
     told = Narrator(progress)
     with TemporaryDirectory(prefix="graphbound-check-") as scratch:
-        driver = ChildDriver(spec, Path(scratch) / "program.log", told.hear)
+        driver = ChildDriver(spec, program_log or Path(scratch) / "program.log", told.hear)
         return Made(_captured(driver, told, spec.target, f"analyze {shell_path(spec.target)}"), None)
 
 

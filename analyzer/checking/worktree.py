@@ -76,6 +76,11 @@ def commit_of(reference: str, root: Path) -> str:
     return said
 
 
+def is_unchanged(reference: str, root: Path) -> bool:
+    """Whether no file that git knows differs between the checkout at `root` and `reference`. Raises UsageError."""
+    return _run(root, "diff", "--quiet", "--no-ext-diff", commit_of(reference, root)).returncode == 0
+
+
 @dataclass(frozen=True, slots=True)
 class Rename:
     """Paths from the root of the repository, as git writes them."""

@@ -1,15 +1,19 @@
-"""`analyze explain NAME`: what a finding, a verdict or a budget's part means, how it is measured, when it is wrong; and
-what a gate of `analyze check` counts."""
+"""`analyze explain NAME`: what a finding, a verdict, a budget's part or a gate of `analyze check` means, how it is
+measured, and when it is wrong."""
 
 from __future__ import annotations
 
 import argparse
+import textwrap
 from typing import TYPE_CHECKING, Final
 
 from analyzer.commands.command import Command
 from analyzer.commands.output import print_text
 from analyzer.core.errors import ExitCode, UsageError
 from analyzer.core.spelling import did_you_mean
+
+WIDTH: Final = 80
+"""Columns, as of the other explanations."""
 
 if TYPE_CHECKING:
     from analyzer.gate.reading import Gate
@@ -53,7 +57,14 @@ def explained(name: str) -> str:
 
 
 def _of_gate(gate: Gate) -> str:
-    lines = [f"{gate.id}, a gate of `analyze check`:", f"  {gate.doc}", "", f"By default: {gate.recommended.value}."]
+    # As above.
+    from analyzer.gate.explanations import explanation
+
+    lines = [f"{gate.id}, a gate of `analyze check`:", f"  {gate.doc}", ""]
+    told = explanation(gate.id)
+    for title, text in (("How it is held", told.how), ("When it is wrong", told.wrong)):
+        lines += [title, *textwrap.wrap(text, WIDTH, initial_indent="  ", subsequent_indent="  "), ""]
+    lines.append(f"By default: {gate.recommended.value}.")
     lines += [f"The findings that explain it: {', '.join(gate.rules)}."] if gate.rules else []
     return "\n".join([*lines, "Set it under [tool.graphbound.gates].", ""])
 

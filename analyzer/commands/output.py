@@ -112,8 +112,12 @@ def page_of(stream: TextIO) -> Page:
 
 
 def terminal_width() -> int | None:
-    """The columns of stdout where a person reads it; None in a pipe, where a line is what a program looks for."""
-    return page_of(sys.stdout).width if sys.stdout is not None and sys.stdout.isatty() else None
+    """The columns of stdout where a person reads it; None in a pipe, where a line is what a program looks for. Of text
+    that is folded: below PAGE_WIDTH too, which a page with tables never is.
+    """
+    if sys.stdout is None or not sys.stdout.isatty():
+        return None
+    return min(shutil.get_terminal_size().columns, MAX_WIDTH)
 
 
 def refuse_mixed(asked: Sequence[Output] | None) -> None:

@@ -140,6 +140,13 @@ def counted(number: int, one: str, many: str | None = None) -> str:
     return f"{number} {one if number == 1 else many or f'{one}s'}"
 
 
+def some_have(part: int, whole: int, one: str) -> str:
+    """`1 of 3 steps has`, `2 of 3 steps have`, `all 3 steps have`, `the only step has`."""
+    if part == whole:
+        return f"the only {one} has" if whole == 1 else f"all {whole} {one}s have"
+    return f"{part} of {counted(whole, one)} {'has' if part == 1 else 'have'}"
+
+
 def share(part: float | None) -> str:
     """A share between 0 and 1 as whole per cents. Neither a trace of something nor a missing trace is rounded away:
     `<1 %`, `>99 %`; None is `unknown`.

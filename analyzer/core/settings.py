@@ -77,7 +77,8 @@ class RunSettings:
     `budget_s` bounds the wall time of the search, None: in proportion to what the default took to compile.
     `memory_limit_bytes` is the most a candidate's peak may be, None: what the device has. `backends` are further
     `torch.compile` backends to try, by name. `allow` are the changes of meaning that may be tried (`tf32`, `bf16`).
-    `plan` is the path of a plan to verify in place of a search. `export` writes the model as a package as well.
+    `plan` is the path of a plan to verify in place of a search; with `holds_plan` it stays what is measured, however
+    it does, where a run would else fall back on what is better. `export` writes the model as a package as well.
     """
 
     workload: WorkloadSpec
@@ -92,4 +93,5 @@ class RunSettings:
     backends: tuple[str, ...] = ()
     allow: tuple[str, ...] = ()
     plan: str | None = None
+    holds_plan: bool = False
     export: Export | None = None

@@ -11,6 +11,7 @@ import numpy as np
 from analyzer.core.distinct import distinct
 from analyzer.core.graphs import GapKey, Region
 from analyzer.core.intervals import Intervals, subtract, union
+from analyzer.core.quantities import some_have
 from analyzer.core.report import Attributed
 from analyzer.core.trace import DEVICE_KINDS, BoolColumn, EventKind, IntColumn, Trace
 from analyzer.derive.host_rows import HostView
@@ -315,9 +316,8 @@ def _notes(trace: Trace, timeline: Timeline, work: Work, recorded: tuple[int, ..
     if lacks_device_rows(trace, work):
         notes.append(NOT_RECORDED)
     if len(recorded) < timeline.steps:
-        notes.append(
-            f"{timeline.steps - len(recorded)} of {timeline.steps} steps have no device rows and were left out"
-        )
+        lacking = some_have(timeline.steps - len(recorded), timeline.steps, "step")
+        notes.append(f"{lacking} no device rows: left out")
     no_launch = int((~work.has_launch).sum())
     if no_launch:
         notes.append(f"{no_launch} device rows have no launch row")

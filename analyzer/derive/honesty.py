@@ -11,7 +11,7 @@ import numpy as np
 from analyzer.core.distinct import commonest
 from analyzer.core.honesty import Honesty, HostInflation, Replays, Shapes, StepRows
 from analyzer.core.intervals import union
-from analyzer.core.quantities import duration
+from analyzer.core.quantities import duration, some_have
 from analyzer.core.step_marks import StepDialect, step_dialect
 from analyzer.core.trace import DEVICE_KINDS, EventKind, IntColumn, Trace
 from analyzer.core.trace_facts import RowCount
@@ -195,12 +195,13 @@ def _sentences(found: Honesty) -> tuple[str, ...]:
     if found.launches_without_rows:
         said.append(f"{found.launches_without_rows} launches and no device row: the device's work was not recorded")
     if found.replays is not None and found.replays.without_rows:
-        said.append(f"{found.replays.without_rows} of {found.replays.launches} graph replays have no device rows")
+        said.append(f"{some_have(found.replays.without_rows, found.replays.launches, 'graph replay')} no device rows")
     if found.replays is not None and found.replays.partial:
         said.append(f"{found.replays.partial} graph replays have fewer kernels than another replay of their graph")
     steps = found.steps
     if steps is not None and 0 < steps.without_device_rows < steps.steps:
-        said.append(f"{steps.without_device_rows} of {steps.steps} steps have no device rows: not recorded, not idle")
+        lacking = some_have(steps.without_device_rows, steps.steps, "step")
+        said.append(f"{lacking} no device rows: not recorded, not idle")
     said += [f"{count.rows} {count.what} were left out" for count in found.left_out if _is_told(count)]
     said += [f"{count.rows} {count.what}" for count in found.mended]
     if found.stray_times:

@@ -39,7 +39,7 @@ class Held:
 
     @property
     def is_same_torch(self) -> bool:
-        return self.baseline is not None and _release(self.baseline.torch) == _release(self.release)
+        return self.baseline is not None and release_of(self.baseline.torch) == release_of(self.release)
 
 
 def check_count(gate: Gate, setting: GateSetting, reading: Reading, held: Held) -> GateCheck:
@@ -257,5 +257,6 @@ def _at(where: SourceLine | None, sources: Sources) -> str:
     return "" if where is None else f" at {sources.path(where.file)}:{where.line}"
 
 
-def _release(version: str) -> str:
+def release_of(version: str) -> str:
+    """`2.13` of `2.13.0+cpu`."""
     return ".".join(version.partition("+")[0].split(".")[:2])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
 from analyzer.core import quantities
@@ -17,9 +18,7 @@ def gate_headline(models: Sequence[ModelGate], sources: Sources, against: str | 
         found = [(model, check) for model in models for check in getattr(model, wanted)]
         errors = [model for model in models if model.error is not None] if wanted == "failures" else []
         if errors:
-            return _named(
-                models, errors[0], f"could not be checked: {(errors[0].error or '').removeprefix('not checked: ')}"
-            )
+            return _named(models, errors[0], f"could not be checked: {errors[0].error}")
         if found:
             model, worst = min(found, key=lambda pair: _rank(pair[1]))
             others = len(found) - 1
@@ -34,18 +33,21 @@ def gate_headline(models: Sequence[ModelGate], sources: Sources, against: str | 
 
 
 def _unseen(models: Sequence[ModelGate]) -> str:
-    """What a pass does not say: below which size a slow-down may hide, where the times were too noisy to tell."""
-    noisy = [
-        (check.seen, model.name)
+    """What a pass does not say: of times that were compared, and told nothing, below which size a slow-down may hide;
+    of all sizes, where it is not known.
+    """
+    untold = [
+        (model.name, check.seen)
         for model in models
         for check in model.checks
-        if check.seen is not None and check.status is GateStatus.NOT_COMPARED
+        if check.unit is GateUnit.NS and check.baseline is not None and check.status is GateStatus.NOT_COMPARED
     ]
-    if not noisy:
+    if not untold:
         return ""
-    seen, name = max(noisy)
+    name, seen = max(untold, key=lambda each: math.inf if each[1] is None else each[1])
     of = f" of {name}" if len(models) > 1 else ""
-    return f"; a slow-down{of} below {seen_share(seen)} may have gone unseen"
+    below = "" if seen is None else f" below {seen_share(seen)}"
+    return f"; a slow-down{of}{below} may have gone unseen"
 
 
 def _named(models: Sequence[ModelGate], model: ModelGate, text: str) -> str:

@@ -16,6 +16,7 @@ from analyzer.core.report import Report
 from analyzer.gate.counts import Held, check_count, new_finding_checks, past_status
 from analyzer.gate.gates import GATES, level_of
 from analyzer.gate.places import Place, places_of, stored_places
+from analyzer.gate.plan_notes import plan_notes
 from analyzer.gate.reading import Gate, Needs, Sources, Subject
 from analyzer.gate.silence import Silences
 from analyzer.gate.times import COMPILE_TIME, HeldTimes, InTurn, check_time, ways_of
@@ -91,7 +92,7 @@ def judge(case: Case) -> ModelGate:
         checks=tuple(sorted(checks, key=_worst)),
         silenced=case.silences.of(report),
         error=None if report.partial is None else f"the run ended early: {report.partial}",
-        notes=case.silences.notes,
+        notes=(*case.silences.notes, *plan_notes(case.plan, report)),
         folder=case.folder,
     )
 

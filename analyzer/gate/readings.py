@@ -15,6 +15,7 @@ NO_TRACE: Final = "no step was recorded"
 OLDER: Final = "this run does not say: an older Graphbound made it, or its trace could not be read"
 RECORDED: Final = "a recorded trace does not tell: check a run of the model itself"
 NO_PLAN: Final = "no plan is named for this model"
+LEFT_ALONE: Final = "the plan leaves the model uncompiled, and no such step was recorded"
 CUDA_GRAPHS: Final = "cuda_graphs"
 """The candidate whose refusals torch tells (optimizers.candidates.cuda_graphs)."""
 
@@ -118,6 +119,8 @@ def accuracy(subject: Subject) -> Reading:
     """The error of the way that is used, over what is allowed: up to 1 is right."""
     if subject.report.is_recorded:
         return inapplicable(RECORDED)
+    if subject.report.is_left_alone:
+        return Reading(0.0)  # the model as it is, not compiled: its results are its own
     judged = chosen_way(subject)
     found = judged.accuracy if judged is not None else None
     if judged is None or found is None:
@@ -131,6 +134,8 @@ def starved_share(subject: Subject) -> Reading:
     report = subject.report
     if report.is_recorded:
         return inapplicable("a recorded trace holds the profiler's host times")
+    if report.is_left_alone:
+        return inapplicable(LEFT_ALONE)
     after, before = report.step_budget_after, report.step_budget
     way = chosen_way(subject)
     budget = after if way is not None and way.name == PLANNED else before

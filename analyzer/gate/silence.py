@@ -15,7 +15,8 @@ from analyzer.core.graphs import SourceLine
 from analyzer.core.report import Report
 from analyzer.core.spelling import did_you_mean
 
-_COMMENT: Final = re.compile(r"#\s*graphbound\s*:\s*ignore\b(?:\s*\[(?P<rules>[^\]]*)\])?", re.IGNORECASE)
+# After a quote or a backtick it is spoken of, and not meant.
+_COMMENT: Final = re.compile(r"(?<![^\s#])#\s*graphbound\s*:\s*ignore\b(?:\s*\[(?P<rules>[^\]]*)\])?", re.IGNORECASE)
 
 _NO_CODE: Final = (tokenize.NL, tokenize.INDENT, tokenize.DEDENT, tokenize.ENDMARKER)
 
@@ -64,6 +65,8 @@ def read_silences(file: str, source: str, known: Iterable[str]) -> Silences:
         if not matches:
             continue
         if spoken_of is None:
+            if comment[: matches[0].start()].strip("# \t"):
+                continue  # a sentence that mentions it, or a line of code that was taken out
             notes.append(
                 f"{file}:{line}: `graphbound: ignore` stands on a line of its own, and silences none: put it at the "
                 "end of the line that it is for"

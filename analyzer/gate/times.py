@@ -32,18 +32,35 @@ UNSTEADY: Final = "on a CPU with neighbours it was 5 and 47 % of one program: se
 
 @dataclass(frozen=True, slots=True)
 class InTurn:
-    """Base and head taken in turn on this machine; `reason` says why there are none, where they were asked for.
-    The turns are those of `processes` pairs of processes, one after another."""
+    """Base and head taken in turn on this machine, both under torch.compile's defaults; `reason` says why there are
+    none, where they were asked for. The turns are those of `processes` pairs of processes, one after another. `crowd`
+    says who else was busy in them, None: nobody, or it is not known.
+    """
 
     base: tuple[Samples, ...] = ()
     head: tuple[Samples, ...] = ()
     reason: str | None = None
     processes: int = 1
+    crowd: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class _Sides:
+    """What is compared: turns of base and head of one way to run the model. `crowd` is who was busy meanwhile."""
+
+    base: tuple[Samples, ...]
+    head: tuple[Samples, ...]
+    way: str
+    crowd: str | None
+    is_in_turn: bool = False
+    processes: int = 1
 
 
 @dataclass(frozen=True, slots=True)
 class HeldTimes:
-    """`in_turn` None: the base was not run beside this one. `crowd` says who else was busy meanwhile, None: nobody."""
+    """`in_turn` None: the base was not run beside this one. `crowd` says who else was busy while the report's own steps
+    were timed, None: nobody.
+    """
 
     subject: Subject
     machine: MachineClass
@@ -51,6 +68,12 @@ class HeldTimes:
     against: str | None
     in_turn: InTurn | None = None
     crowd: str | None = None
+
+
+def crowd_clause(report: Report) -> str | None:
+    """Who else was busy while its steps were timed; None: nobody, or it is not known."""
+    is_crowded = report.crowd is not None and report.crowd.is_crowded
+    return "other programs kept the machine busy meanwhile" if is_crowded else None
 
 
 def check_time(gate: Gate, setting: GateSetting, reading: Reading, held: HeldTimes) -> GateCheck:
@@ -107,59 +130,89 @@ def _past(check: GateCheck, message: str) -> GateCheck:
 
 
 def _step_time(gate: Gate, check: GateCheck, setting: GateSetting, held: HeldTimes) -> GateCheck:
-    if held.in_turn is not None:
-        if held.in_turn.reason is not None:
-            return replace(
-                check, status=GateStatus.BROKEN, reason=held.in_turn.reason,
-                message=f"the step could not be timed beside {held.against}: {held.in_turn.reason}",
-            )  # fmt: skip
-        turns, is_in_turn = (held.in_turn.base, held.in_turn.head), True
-    else:
-        found = _comparable(held)
-        if isinstance(found, str):
-            return check if setting.most is not None else not_compared(check, gate, found)
-        stored = _same_way(found, held)
-        if stored is None:
-            return not_compared(check, gate, "this way to run the model has no samples stored")
-        turns, is_in_turn = stored, False
-    fewest = min(len(turns[0]), len(turns[1]))
+    reason = held.in_turn.reason if held.in_turn is not None else None
+    if reason is not None:
+        text = f"the step could not be timed beside {held.against}: {reason}"
+        return replace(check, status=GateStatus.BROKEN, reason=reason, message=text)
+    sides = _sides(held)
+    if isinstance(sides, str):
+        return check if setting.most is not None else not_compared(check, gate, sides)
+    fewest = min(len(sides.base), len(sides.head))
     if fewest < turns_needed():
         return not_compared(check, gate, f"{fewest} turns a side: fewer than {turns_needed()} decide nothing")
-    factor = 1 + setting.margin if setting.margin else (TURN_FACTOR if is_in_turn else STORED_FACTOR)
-    processes = held.in_turn.processes if held.in_turn is not None else 1
-    verdict = compare_turns(*turns, factor, in_turn=is_in_turn, processes=processes)
+    factor = TURN_FACTOR if sides.is_in_turn else STORED_FACTOR
+    factor = factor if setting.margin is None else 1 + setting.margin
+    is_in_turn, processes = sides.is_in_turn, sides.processes
+    verdict = compare_turns(sides.base, sides.head, factor, in_turn=is_in_turn, processes=processes)
     check = replace(check, measured=verdict.head_ns, baseline=verdict.base_ns)
-    if verdict.outcome not in (Change.SLOWER, Change.FASTER):
-        check = replace(check, seen=seen_slowdown(*turns, factor, in_turn=is_in_turn, processes=processes))
-    return _of_verdict(gate, check, verdict, held, factor)
+    # While others are busy no slow-down would be called one, however large.
+    if verdict.outcome not in (Change.SLOWER, Change.FASTER) and sides.crowd is None:
+        seen = seen_slowdown(sides.base, sides.head, factor, in_turn=is_in_turn, processes=processes)
+        check = replace(check, seen=seen)
+    return _of_verdict(gate, check, verdict, _Said(held, sides, factor))
 
 
-def _of_verdict(gate: Gate, check: GateCheck, verdict: Slowdown, held: HeldTimes, factor: float) -> GateCheck:
+def _sides(held: HeldTimes) -> _Sides | str:
+    """What there is to compare, in turn where it was taken so, or why there is nothing."""
+    turns = held.in_turn
+    if turns is not None:
+        return _Sides(turns.base, turns.head, DEFAULT_PLAN, turns.crowd, is_in_turn=True, processes=turns.processes)
+    found = _comparable(held)
+    if isinstance(found, str):
+        return found
+    return _same_way(found, held) or "this way to run the model has no samples stored"
+
+
+@dataclass(frozen=True, slots=True)
+class _Said:
+    """What a sentence on a comparison is made of beside its verdict."""
+
+    held: HeldTimes
+    sides: _Sides
+    factor: float
+
+    @property
+    def way(self) -> str:
+        """That it is not the way which is used, where it is not."""
+        is_used = self.sides.way != DEFAULT_PLAN or _is_default(self.held)
+        return "" if is_used else ", both under torch.compile's defaults"
+
+
+def _of_verdict(gate: Gate, check: GateCheck, verdict: Slowdown, words: _Said) -> GateCheck:
     times = quantities.durations((verdict.base_ns, verdict.head_ns))
     ratio = quantities.ratio_with_interval(verdict.ratio, verdict.interval.low, verdict.interval.high)
-    text = f"{times} a step against {held.against}: {ratio} as long"
+    text = f"{times} a step against {words.held.against}{words.way}: {ratio} as long"
     seen = seen_text(check.seen)
     could = "" if seen is None else f"; {seen}"
+    crowd = words.sides.crowd
     match verdict.outcome:
-        case Change.SLOWER | Change.FASTER if held.crowd is not None:
-            return not_compared(check, gate, f"{text}, but {held.crowd}")
+        case Change.SLOWER | Change.FASTER if crowd is not None:
+            return not_compared(check, gate, f"{text}, but {crowd}")
         case Change.SLOWER:
             more_ns = max(verdict.head_ns - verdict.base_ns, 0)
-            text = f"slower: {text}, p = {verdict.p:.1g}; at most {quantities.ratio(factor)} may be"
+            text = f"slower: {text}, p = {verdict.p:.1g}; at most {quantities.ratio(words.factor)} may be"
             return replace(_past(check, text), ns_per_step=more_ns)
         case Change.FASTER:
             return replace(check, status=GateStatus.IMPROVED, message=f"faster: {text}, p = {verdict.p:.1g}")
         case Change.SAME:
             return replace(check, message=f"no slower: {text}{could}")
         case _:
-            return not_compared(check, gate, f"too noisy to tell: {text}{could}")
+            noise = "" if crowd is None else f", and {crowd}"
+            return not_compared(check, gate, f"too noisy to tell: {text}{could}{noise}")
+
+
+def _is_default(held: HeldTimes) -> bool:
+    used = chosen_way(held.subject)
+    return used is None or used.name == DEFAULT_PLAN
 
 
 def _comparable(held: HeldTimes) -> MachineTimes | str:
     """The stored times of this machine class and torch, or why there are none."""
     times = held.baseline.times if held.baseline is not None else ()
     if not times:
-        return "no times are stored yet"
+        return (
+            "no times are stored yet" if held.in_turn is None else f"the run of {held.against} has none to be held to"
+        )
     reasons = [entry.machine.difference(held.machine) for entry in times]
     mine = [entry for entry, reason in zip(times, reasons, strict=True) if reason is None]
     if not mine:
@@ -171,14 +224,14 @@ def _comparable(held: HeldTimes) -> MachineTimes | str:
     return same[-1] if same else f"the stored times are of torch {mine[-1].torch}, and this is {torch}"
 
 
-def _same_way(stored: MachineTimes, held: HeldTimes) -> tuple[tuple[Samples, ...], tuple[Samples, ...]] | None:
+def _same_way(stored: MachineTimes, held: HeldTimes) -> _Sides | None:
     """Turns of before and now of one way to run the model: the one that is used, else torch.compile's default."""
     before = {way.way: way.turns for way in stored.ways}
     now = {way.way: way.turns for way in ways_of(held.subject.report)}
     chosen = chosen_way(held.subject)
     for name in (chosen.name if chosen is not None else DEFAULT_PLAN, DEFAULT_PLAN):
         if name in before and name in now:
-            return before[name], now[name]
+            return _Sides(before[name], now[name], name, held.crowd)
     return None
 
 
@@ -194,6 +247,8 @@ def _against_one_number(
     if gate.id == STARVED and held.subject.kind == "cpu":
         return check if setting.most is not None else not_compared(check, gate, UNSTEADY)
     measured = check.measured
+    if held.in_turn is not None and not _is_default(held):
+        return not_compared(check, gate, f"{held.against} was run under torch.compile's defaults, and this was not")
     if before is None or measured is None:
         return not_compared(check, gate, nothing_of_it(held.against))
     margin = gate.margin if setting.margin is None else setting.margin

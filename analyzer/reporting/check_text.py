@@ -20,6 +20,8 @@ _MARKS: Final = {
     GateStatus.PASSED: "ok",
 }
 _WIDTH: Final = max(len(mark) for mark in _MARKS.values())
+_NARROW: Final = 70
+"""Columns below which a sentence beside its mark and its gate would be a column of single words."""
 SENTENCE_LIMIT: Final = 1_000
 """Characters: what the user's program said last may be all that there is to go by."""
 _NAMES: Final = 18
@@ -47,15 +49,19 @@ def _model(model: ModelGate, width: int | None) -> list[str]:
     if model.error is not None:
         lines += _folded(f"  {'FAILED':<{_WIDTH}}  ", model.error, width)
     told: set[str] = set()
+    is_narrow = width is not None and width < _NARROW
+    below = " " * 4 if is_narrow else f"  {'':<{_WIDTH}}  {'':<{_NAMES}}  "
     for check in model.checks:
-        lines += _folded(f"  {_MARKS[check.status]:<{_WIDTH}}  {check.gate:<{_NAMES}}  ", check_message(check), width)
+        begin = f"  {_MARKS[check.status]:<{_WIDTH}}  {check.gate:<{_NAMES}}  "
+        lines += [begin.rstrip()] if is_narrow else []
+        lines += _folded(below if is_narrow else begin, check_message(check), width)
         if not (check.is_failure or check.is_warning):
             continue
         # Several numbers that one line changed have one cause and one remedy.
         for mark, said in (("", check_cause(check)), ("→ ", check.remedy)):
             if said is not None and said not in told:
                 told.add(said)
-                lines += _folded(f"  {'':<{_WIDTH}}  {'':<{_NAMES}}  {mark}", said, width)
+                lines += _folded(f"{below}{mark}", said, width)
     lines += [f"  silenced: {finding.rule} at {place(finding.where)}" for finding in model.silenced]
     for note in model.notes:
         lines += _folded("  note: ", note, width)

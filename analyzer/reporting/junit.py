@@ -14,7 +14,7 @@ from xml.etree import ElementTree
 from analyzer.core.gate import GateCheck, GateResult, GateStatus, ModelGate
 from analyzer.core.model_runs import ModelRun, ModelRuns
 from analyzer.core.report import Report
-from analyzer.reporting.check_words import check_cause
+from analyzer.reporting.check_words import check_cause, check_message
 from analyzer.reporting.plain_text import plain
 from analyzer.reporting.remarks import DID_NOT_RUN, PARTIAL, Remark, cost_text, report_remarks, where_text
 from analyzer.reporting.renderer import Page, Renderer
@@ -106,8 +106,7 @@ def _of_check(check: GateCheck) -> _Test:
     lines += [cause] if cause is not None else []
     lines += [f"suggestion: {check.remedy}"] if check.remedy else []
     outcome = _check_outcome(check)
-    message = check.message if outcome is not _Outcome.SKIPPED else check.reason or check.message
-    return _Test(check.gate, outcome, check.rule or check.status.value, message, (*lines, check.reason or ""))
+    return _Test(check.gate, outcome, check.rule or check.status.value, check_message(check), tuple(lines))
 
 
 def _check_outcome(check: GateCheck) -> _Outcome:

@@ -13,7 +13,7 @@ import yaml
 from analyzer import cli
 from analyzer.action import caches
 from analyzer.action.__main__ import main
-from analyzer.action.base import base_of
+from analyzer.action.base import base_of, require_the_change
 from analyzer.action.caches import cache_outputs
 from analyzer.action.outputs import write_outputs
 from analyzer.code_host.pull_request import PullRequest
@@ -187,7 +187,7 @@ def test_a_stored_baseline_needs_no_commit(tmp_path: Path, monkeypatch: pytest.M
 
 
 def words_of(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, event: dict[str, Any], name: str, work: Path
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, event: dict[str, Any], name: str, work: Path, arguments: str = ""
 ) -> list[str]:
     """What is run in this checkout on this event."""
     asked: list[list[str]] = []
@@ -196,7 +196,7 @@ def words_of(
     (tmp_path / "event.json").write_text(json.dumps(event))
     environment = {
         "GITHUB_OUTPUT": str(tmp_path / "o"), "GITHUB_EVENT_PATH": str(tmp_path / "event.json"),
-        "GITHUB_EVENT_NAME": name, "RUNNER_TEMP": str(tmp_path),
+        "GITHUB_EVENT_NAME": name, "RUNNER_TEMP": str(tmp_path), "GRAPHBOUND_ARGUMENTS": arguments,
     }  # fmt: skip
     assert main(["check"], environment) == 0
     return asked[0]
@@ -214,6 +214,17 @@ def test_a_push_is_held_against_the_commit_before_it_and_a_queue_against_what_it
     assert f"--against={request.base[:12]}" in words
     assert has(work, request.base), "it was fetched"
     assert "--comment" not in words
+
+
+@pytest.mark.parametrize("arguments", ["--against HEAD~1", "--baseline=values.json --no-run", "--init"])
+def test_what_the_arguments_are_held_against_stands_alone(
+    tmp_path: Path, origin: tuple[Path, Opened], monkeypatch: pytest.MonkeyPatch, arguments: str
+) -> None:
+    folder, request = origin
+    work = checked_out(folder, tmp_path / "work", request.ref, "--depth=1")
+    words = words_of(tmp_path, monkeypatch, {"before": request.base}, "push", work, arguments)
+    assert f"--against={request.base[:12]}" not in words
+    assert words[-len(arguments.split()) :] == arguments.split()
 
 
 @pytest.mark.parametrize(
@@ -260,6 +271,43 @@ def test_a_push_whose_base_is_gone_fails_and_says_what_to_set(
     assert "the base of the push, dddddddddddd, is not in this checkout" in error
     assert "against:" in error
     assert "fetch-depth: 0" in error
+
+
+@pytest.mark.parametrize("name", ["pull_request_target", "workflow_run", "push"])
+def test_a_checkout_of_the_base_itself_is_not_held_against_itself(
+    tmp_path: Path,
+    origin: tuple[Path, Opened],
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    name: str,
+) -> None:
+    """What actions/checkout gives those events, unless it is told: a pull request would pass unseen."""
+    folder, request = origin
+    work = checked_out(folder, tmp_path / "work", "main", "--depth=1")
+    sides = {"number": 1, "base": {"sha": request.base}, "head": {"sha": request.head}}
+    event = {"push": {"before": request.base}, "workflow_run": {"workflow_run": {"pull_requests": [sides]}}}
+    monkeypatch.chdir(work)
+    (tmp_path / "event.json").write_text(json.dumps(event.get(name, {"pull_request": sides})))
+    environment = {
+        "GITHUB_EVENT_PATH": str(tmp_path / "event.json"), "GITHUB_EVENT_NAME": name, "GITHUB_SHA": request.base,
+        "GITHUB_OUTPUT": str(tmp_path / "o"), "RUNNER_TEMP": str(tmp_path),
+    }  # fmt: skip
+    assert main(["check"], environment) == 2
+    assert f"this checkout is {request.base[:12]}, which the change is held against" in capsys.readouterr().err
+    right = checked_out(folder, tmp_path / "right", request.head, "--depth=2")
+    monkeypatch.setattr(cli, "main", lambda words: 0)
+    monkeypatch.chdir(right)
+    assert main(["check"], environment) == 0
+
+
+def test_a_base_branch_that_moved_on_is_not_taken_for_the_change(
+    tmp_path: Path, origin: tuple[Path, Opened], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder, request = origin
+    work = checked_out(folder, tmp_path / "work", request.head, "--depth=2")
+    with pytest.raises(UsageError, match="nothing of the change is in it"):
+        require_the_change(request.base, work, {"GITHUB_EVENT_NAME": "pull_request_target", "GITHUB_SHA": request.head})
+    require_the_change(request.base, work, {"GITHUB_EVENT_NAME": "pull_request", "GITHUB_SHA": request.head})
 
 
 def test_two_uses_in_one_job_and_two_legs_of_a_matrix_write_over_nothing_of_each_other(

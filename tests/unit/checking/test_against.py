@@ -95,3 +95,15 @@ def test_a_model_that_the_commit_cannot_have_is_said_to_be_the_same(
     result = run_beside(outside, target, settings, project, repository, SilentProgress())
     said = f"{outside} is no file of this repository: it is the same at HEAD, and only what it imports may differ"
     assert result.notes == (said,)
+
+
+def test_a_checkout_of_that_very_commit_is_said_to_be_held_against_itself(
+    repository: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made = Made(replace(a_model_report(), capture=None), None)
+    monkeypatch.setattr(against, "graphs_alone", lambda spec, progress: made)
+    said = "no file that git knows differs from HEAD: it is held against itself"
+    assert said not in beside(repository, tmp_path).notes
+    identity = ("-c", "user.email=ada@example.org", "-c", "user.name=Ada", "-c", "commit.gpgsign=false")
+    subprocess.run(["git", *identity, "commit", "-qam", "renamed"], cwd=repository, check=True)
+    assert said in beside(repository, tmp_path).notes

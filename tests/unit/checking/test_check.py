@@ -328,12 +328,30 @@ def test_one_graph_break_less_than_a_real_run_stored_fails_on_its_line(root: Pat
 def test_reports_are_kept_where_that_is_asked_for(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (project / "nets").mkdir()
     (project / "nets" / "gptlite.py").write_text("x\n")
-    monkeypatch.setattr(checking, "graphs_alone", lambda spec, progress: Made(here(project, a_model_report()), None))
+
+    def fake(spec: WorkloadSpec, progress: object, program_log: Path | None = None) -> Made:
+        if program_log is not None:
+            program_log.write_text("said")
+        return Made(here(project, a_model_report()), None)
+
+    monkeypatch.setattr(checking, "graphs_alone", fake)
     result = run(targets=("gptlite.py", "nets/gptlite.py", "other.py"), runs=False, out="kept")
     folders = [project / "kept" / name for name in ("gptlite-0", "gptlite-1", "other")]
     assert [model.folder for model in result.models] == [str(folder) for folder in folders]
-    assert all((folder / "report.json").is_file() for folder in folders)
+    assert all((folder / name).is_file() for folder in folders for name in ("report.json", "program.log"))
     assert [model.folder for model in run(targets=("gptlite.py",), runs=False).models] == [None]
+
+
+def test_of_a_model_that_does_not_run_what_it_said_is_kept(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fake(spec: WorkloadSpec, progress: object, program_log: Path | None = None) -> Made:
+        assert program_log is not None
+        program_log.write_text("said")
+        raise UserProgramError("the model does not run")
+
+    (project / "kept").mkdir()
+    monkeypatch.setattr(checking, "graphs_alone", fake)
+    assert not run(targets=("gptlite.py",), runs=False, out="kept").has_passed
+    assert (project / "kept" / "gptlite" / "program.log").read_text() == "said"
 
 
 def test_a_run_is_told_where_to_be_kept(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:

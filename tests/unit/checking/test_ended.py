@@ -32,7 +32,7 @@ def test_the_models_after_it_are_not_begun_and_those_before_are_shown(
     assert begun == ["gptlite", "other"]
     said = capsys.readouterr().out
     assert said.startswith("FAILED: other.py: could not be checked: ")
-    assert "not checked" not in said.splitlines()[0], "it is said once"
+    assert said.splitlines()[0].endswith(" before it was judged")
     assert "graph_breaks" in said, "of the first"
     assert "third.py\n  FAILED    not begun: " in said
     assert "nothing was stored: the check was ended before its end" in said
@@ -75,7 +75,7 @@ def test_in_the_middle_of_the_base_no_worktree_is_left(project: Path, monkeypatc
     monkeypatch.setattr(against, "whole_run", interrupted)
     result = run(targets=("gptlite.py", "other.py"), against="HEAD")
     assert [model.error for model in result.models] == [
-        "not checked: interrupted by Ctrl-C",
+        "interrupted by Ctrl-C before it was judged",
         "not begun: interrupted by Ctrl-C",
     ]
     assert not seen[0].exists()

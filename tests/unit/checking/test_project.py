@@ -45,6 +45,13 @@ def test_the_nearest_policy_up_to_the_root_is_taken(checkout: Path) -> None:
     assert find_project(None, checkout / "models").policy.preset is Preset.OFF
 
 
+@pytest.mark.parametrize("name", ["graphbound.toml", "pyproject.toml"])
+def test_a_policy_that_cannot_be_read_is_not_taken_for_none(checkout: Path, name: str) -> None:
+    (checkout / name).mkdir()
+    with pytest.raises(UsageError, match=rf"cannot read .*{name}: Is a directory"):
+        find_project(None, checkout / "models")
+
+
 def test_above_the_root_of_the_repository_nothing_is_read(checkout: Path) -> None:
     inner = checkout / "models"
     (inner / ".git").mkdir()

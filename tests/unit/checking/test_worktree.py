@@ -170,10 +170,10 @@ def test_both_are_timed_in_turn_in_fresh_processes_which_are_closed(tmp_path: Pa
         return FakeDriver(which.spec.target, log, 100 if which.spec.target == "base" else 200)
 
     found = time_in_turn(side("base"), side("head"), tmp_path, SilentProgress(), start)
-    assert found.in_turn.reason is None
-    assert len(found.in_turn.base) == len(found.in_turn.head) == PROCESSES * TURNS
-    assert {turn.median_ns for turn in found.in_turn.base} == {100}
-    assert {turn.median_ns for turn in found.in_turn.head} == {200}
+    assert found.reason is None
+    assert len(found.base) == len(found.head) == PROCESSES * TURNS
+    assert {turn.median_ns for turn in found.base} == {100}
+    assert {turn.median_ns for turn in found.head} == {200}
     assert log.count("start base") == log.count("close base") == PROCESSES
     pair = log[2 : 2 + 2 * TURNS]
     assert pair[:4] == ["base", "head", "head", "base"], "every second turn goes backwards"
@@ -188,7 +188,7 @@ def test_what_fails_is_the_reason_and_closes_what_was_open(tmp_path: Path) -> No
         return FakeDriver(which.spec.target, log, 100)
 
     found = time_in_turn(side("base"), side("head"), tmp_path, SilentProgress(), start)
-    assert found.in_turn.reason == "out of memory"
+    assert found.reason == "out of memory"
     assert log == ["close base"]
 
 

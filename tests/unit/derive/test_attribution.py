@@ -206,7 +206,7 @@ def test_a_step_that_lost_its_device_rows_says_nothing() -> None:
     found = attribute(run.trace())
     assert found.recorded_steps == (1, 2)
     assert _kernels(found, A) == (1, 1)
-    assert "1 of 3 steps have no device rows and were left out" in found.notes
+    assert "1 of 3 steps has no device rows: left out" in found.notes
 
 
 def test_launches_without_device_rows_are_not_a_cpu_run() -> None:

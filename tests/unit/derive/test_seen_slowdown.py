@@ -73,13 +73,27 @@ def test_a_true_difference_of_the_sides_hides_nothing() -> None:
     assert other == pytest.approx(one, rel=1e-6), "a share has no unit"
 
 
-def test_stored_samples_are_held_to_their_own_factor_and_too_few_turns_see_nothing() -> None:
+def test_stored_samples_may_hide_what_days_differ_by_and_too_few_turns_see_nothing() -> None:
     base, head = sides(0.01, 2)
     found = seen_slowdown(base[:TURNS], head[:TURNS], STORED_FACTOR, in_turn=False)
     assert found is not None
-    assert STORED_FACTOR - 1 <= found < STORED_FACTOR - 1 + 0.05
+    assert STORED_FACTOR**2 - 1 <= found < STORED_FACTOR**2 - 1 + 0.05
     few = turns_needed() - 1
     assert seen_slowdown(base[:few], head[:few], STORED_FACTOR, in_turn=False) is None
+
+
+@pytest.mark.parametrize(("noise", "between"), [(0.003, 0.03), (0.03, 0.03), (0.1, 0.015)])
+def test_of_stored_samples_too_a_slow_down_of_that_size_is_found(noise: float, between: float) -> None:
+    """One process a side, which tells nothing of how much the next differs: by the factor alone 55 % were found."""
+
+    def a_day(seed: int, slower: float = 1.0) -> tuple[tuple[Samples, ...], tuple[Samples, ...]]:
+        base, head = sides(noise, seed, slower, between)
+        return base[:TURNS], head[:TURNS]
+
+    claims = [seen_slowdown(*a_day(seed), STORED_FACTOR, in_turn=False) for seed in range(3)]
+    size = float(np.median([claim for claim in claims if claim is not None]))
+    found = [compare_turns(*a_day(100 + n, 1 + size), STORED_FACTOR, in_turn=False).outcome for n in range(40)]
+    assert found.count(Change.SLOWER) >= 36
 
 
 @pytest.mark.parametrize(("first", "second"), [(7, 7), (12, 12), (12, 36), (36, 36), (40, 40), (60, 60)])

@@ -62,6 +62,15 @@ def test_in_a_terminal_sentences_are_folded_and_commands_are_not() -> None:
     assert f"note: {'a word ' * 60}".strip() in whole, "and nothing of a note is cut"
 
 
+def test_in_a_narrow_terminal_a_sentence_stands_below_its_gate() -> None:
+    judged = judge(a_case(a_model_report(breaks=4), a_model_report()))
+    result = GateResult(headline(judged), (judged,), "main", command="analyze check m.py")
+    lines = check_text(result, 40).splitlines()
+    assert all(len(line) <= 40 or len(line.split()) == 1 for line in lines), "a long word is to be copied"
+    assert "  FAILED    graph_breaks" in lines
+    assert "".join(check_text(result).split()) == "".join(" ".join(lines).split()), "and nothing is lost"
+
+
 def test_the_text_tells_one_remedy_once_and_says_how_to_run_it_again() -> None:
     judged = judge(a_case(a_model_report(breaks=1), a_model_report()))
     result = GateResult(headline(judged), (judged,), "main", "{}", "values.json", ("a note",), "analyze check m.py")

@@ -38,11 +38,15 @@ def test_it_may_name_several() -> None:
         'text = "# graphbound: ignore[graph_break]"\n',
         '"""\n# graphbound: ignore[graph_break]\n"""\n',
         "# graphbound: ignored[graph_break]\n",
+        "x.item()  # not `# graphbound: ignore[graph_break]`\n",
+        "# write # graphbound: ignore[graph_break] at the end of a line\n",
+        "# y = x.item()  # graphbound: ignore[graph_break]\n",
         "# not graphbound at all\n",
     ],
 )
 def test_what_only_looks_like_it_silences_nothing(source: str) -> None:
-    assert read_silences("m.py", source, RULES).found == ()
+    found = read_silences("m.py", source, RULES)
+    assert (found.found, found.notes) == ((), ()), "and nothing is said of it"
 
 
 STATEMENT = """\
