@@ -26,6 +26,8 @@ EXPORT_LIMIT_S: Final = 1800.0
 one, and says nothing meanwhile."""
 
 TRAINING: Final = "--export aoti makes a package for inference; a training step has none"
+_FAILED: Final = "torch.export.export(model, inputs) alone should show the same"
+_WRONG: Final = "AOTInductor compiles this model wrongly; analyzer.optimize(model, plan=...) needs no package"
 _HINT: Final = "leave --export out, or mend the graph breaks that the report names"
 
 
@@ -65,7 +67,7 @@ def export_model(driver: Driver, measured: Measured, folder: RunFolder, skip: Se
     if trial.outcome is not TrialOutcome.MEASURED:
         raise UserProgramError(
             f"the model was not exported, {trial.outcome.value}: {trial.reason}",
-            hint="torch.export.export(model, inputs) alone should show the same",
+            hint=_WRONG if trial.outcome is TrialOutcome.WRONG_RESULT else _FAILED,
         )
     measured.notes.append(package_note(path, folder.shown / path.name))
 

@@ -7,19 +7,21 @@ from pathlib import Path
 from typing import Final
 
 from analyzer.core.errors import GraphboundError
-from analyzer.core.trial import Trial, TrialOutcome
+from analyzer.core.trial import Accuracy, AccuracyReference, Trial, TrialOutcome
 from analyzer.session_words import outcome, wrong_reason
-from collectors.effects import without_models_own
+from collectors import torch_compat
+from collectors.effects import Results, models_own
 from collectors.reference import step_results
 from collectors.state import State
 from collectors.step import Stepper
 from collectors.timing import as_it_is, sample_in_turn, turn_count
 from collectors.workload import Workload
-from optimizers.accuracy import Judge
+from optimizers.accuracy import Judge, judge_of
 from optimizers.backend import failure_of
 from optimizers.export import export_package
 
 OWN_STEP: Final = "the workload runs the model through a step function of its own, which no package can hold"
+OTHER_SEED: Final = 1
 
 
 def package_trial(workload: Workload, state: State, default: Stepper, judge: Judge | None, path: Path) -> Trial:
@@ -51,12 +53,44 @@ def _measured(workload: Workload, state: State, default: Stepper, judge: Judge |
     first_ns = packaged.timed()
     accuracy = None
     if judge is not None:
-        state.restore()
-        packaged.prepare()
-        accuracy = judge.judge(without_models_own(step_results(packaged), state.written))
+        # Loaded anew: what the model keeps, a package keeps for itself, and one call has changed it.
+        fresh = Stepper(workload, torch_compat.load_package(path), state)
+        accuracy = _judged(fresh, default, judge)
     trial = Trial(outcome=outcome(accuracy), accuracy=accuracy, compile_ns=package.compile_ns)
     if accuracy is not None and not accuracy.is_right:
         return replace(trial, reason=wrong_reason(accuracy))
     rounds = turn_count(max(first_ns, default.timed()), ways=2)
     against, step_ns = sample_in_turn(((default, as_it_is), (packaged, as_it_is)), rounds)
     return replace(trial, step_ns=step_ns, against=against)
+
+
+def _judged(fresh: Stepper, default: Stepper, judge: Judge) -> Accuracy:
+    """Of the first call of a package; where the model keeps what it computes, of the next one too, which builds on it.
+
+    AOTInductor of torch 2.13 forgets what is written to a buffer without dimensions on the CPU: each call is the first.
+    """
+    state = fresh.state
+    own = models_own(state.written)
+    state.restore()
+    fresh.prepare()
+    first = judge.without(own).judge(step_results(fresh))
+    if not first.is_right or not own:
+        return first
+    fresh.prepare()
+    second = step_results(fresh)
+    eager = Stepper(fresh.workload, fresh.workload.model, state)
+    runs = (_second_results(eager), _second_results(eager), _second_results(eager, OTHER_SEED))
+    later = judge_of(runs, AccuracyReference.EAGER, None).beside(_second_results(default)).without(own).judge(second)
+    if later.is_right:
+        return first
+    return replace(later, detail=f"its second call: {later.detail or 'the state of the first is not in it'}")
+
+
+def _second_results(stepper: Stepper, seed: int | None = None) -> Results:
+    """Of the second of two steps from the state as it was found."""
+    stepper.state.restore()
+    if seed is not None:
+        stepper.state.reseed(seed)
+    stepper.timed()
+    stepper.prepare()
+    return step_results(stepper)

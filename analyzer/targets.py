@@ -29,7 +29,8 @@ from optimizers.candidates.known import candidate_of, known_candidates
 from optimizers.candidates.pair import AnyCandidate, changes_of, pair_of
 from optimizers.candidates.registered_backend import PREFIX, backend_candidate
 from optimizers.contenders import Contenders, Site, contenders
-from optimizers.plan import release_of
+from optimizers.plan import read_plan, release_of
+from optimizers.plan_candidates import chosen_candidates
 from optimizers.trials import Target
 
 _REPLAYED: Final = (CUDA_GRAPHS.id, CUDA_GRAPHS_WHOLE.id, CPP_WRAPPER_CUDA_GRAPH.id)
@@ -55,10 +56,15 @@ def require_candidates(wanted: Sequence[str]) -> None:
 
 
 def named_backends(settings: RunSettings) -> tuple[str, ...]:
-    """The backends of `torch.compile` that the user named, by flag or as candidates."""
+    """The backends of `torch.compile` that the user named, by flag, as candidates or in the plan to verify."""
     parts = (part.forward for name in settings.candidates for part in [pair_of(name)])
     named = (candidate.backend for candidate in parts if candidate.id.startswith(PREFIX))
-    return (*settings.backends, *(name for name in named if name is not None))
+    planned = chosen_candidates(read_plan(settings.plan)).values() if settings.plan is not None else ()
+    return (
+        *settings.backends,
+        *(name for name in named if name is not None),
+        *dict.fromkeys(candidate.backend for candidate in planned if candidate.backend is not None),
+    )
 
 
 def require_backends(wanted: Sequence[str], known: Sequence[str]) -> None:

@@ -62,6 +62,18 @@ class _Where:
         return place if self.function == "<module>" else f"{place} in {self.function}"
 
 
+_MODULE_FOR_PARAMETERS: Final = re.compile(
+    r"^'\w+' object is not iterable$|optimizer can only optimize Tensors, but one of the params is"
+)
+"""What `torch.optim` raises that was given a model; one that can be iterated, an nn.Sequential, gives its layers."""
+
+_MAKING_OPTIMIZER: Final = "calling get_optimizer(model)"
+
+PARAMETERS_BY_NAME: Final = (
+    "get_optimizer is given the model; call its argument params to be given model.parameters(), "
+    "or take them of the model"
+)
+
 _HINTS: Final = (
     (_NEEDS_GRADIENTS, NO_GRADIENTS),
     ("Workload.__init__()", "make it with analyzer.Workload.of(model, inputs, step=STEP, mode=MODE)"),
@@ -84,7 +96,10 @@ def user_error(exc: BaseException, *, root: Path, doing: str) -> UserProgramErro
         )
     if isinstance(exc, GraphboundError):
         return UserProgramError(exc.message, hint=exc.hint)
-    return UserProgramError(f"{doing} failed{_at(exc, root)}: {describe(exc)}", hint=_hint(exc))
+    hint = _hint(exc)
+    if doing == _MAKING_OPTIMIZER and isinstance(exc, TypeError) and _MODULE_FOR_PARAMETERS.match(str(exc)):
+        hint = PARAMETERS_BY_NAME
+    return UserProgramError(f"{doing} failed{_at(exc, root)}: {describe(exc)}", hint=hint)
 
 
 def _hint(exc: BaseException) -> str | None:

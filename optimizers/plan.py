@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import math
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, replace
 from pathlib import Path
@@ -20,6 +21,23 @@ PLAN_SCHEMA: Final = 2
 RENEW: Final = "make a new one with: analyze model.py"
 
 _READABLE: Final = (1, PLAN_SCHEMA)
+_SHOWN: Final = 80
+"""Characters of a name from a plan in a message: twice the longest name of a device or of a combination."""
+
+_LARGEST: Final = 2**63 - 1
+"""292 years in ns. Python reads whole numbers of thousands of digits, which no float and no clock can hold."""
+
+_KINDS: Final[Mapping[type, str]] = {
+    dict: "an object",
+    list: "a list",
+    str: "a text",
+    bool: "true or false",
+    int: "a whole number",
+    float: "a fraction",
+    type(None): "null",
+}
+"""What JSON has, in the words of a message."""
+
 _CHECKSUM: Final = "checksum"
 
 _T = TypeVar("_T")
@@ -36,8 +54,9 @@ def read_plan(path: str | Path) -> Plan:
     """The plan in this file. Raises UnreadableFileError when it is not one, is damaged, or is of another schema."""
     try:
         raw = Path(path).read_bytes()
-    except OSError as error:
-        raise UnreadableFileError(f"cannot read the plan {path}: {error.strerror}", hint=RENEW) from error
+    except (OSError, ValueError) as error:  # a path with a zero in it is a ValueError
+        reason = error.strerror if isinstance(error, OSError) else error
+        raise UnreadableFileError(f"cannot read the plan {path}: {reason}", hint=RENEW) from error
     try:
         # Not the bytes themselves: json guesses UTF-16 from them.
         wire = _an_object(json.loads(raw.decode("utf-8"), parse_constant=_refuse_constant))
@@ -59,6 +78,12 @@ def release_of(version: str) -> tuple[int, int]:
     major, _, rest = version.partition("+")[0].partition(".")
     minor = rest.partition(".")[0]
     return (int(major), int(minor)) if major.isdecimal() and minor.isdecimal() else (0, 0)
+
+
+def shown(name: str) -> str:
+    """A name from a plan as a message may hold it: short, and without what a terminal would obey."""
+    plain = name if name and name.isprintable() else repr(name)
+    return plain if len(plain) <= _SHOWN else f"{plain[: _SHOWN - 1]}…"
 
 
 def _wire(plan: Plan) -> dict[str, Any]:
@@ -87,7 +112,7 @@ def _checksum(wire: Mapping[str, Any], schema: int = PLAN_SCHEMA) -> str:
 
 def _plan(wire: Mapping[str, Any], schema: int) -> Plan:
     plan = Plan(
-        choices=tuple(_choice(_an_object(choice)) for choice in _a_list(_field(wire, "choices"))),
+        choices=_choices(_a_list(_field(wire, "choices"))),
         device=_text(_field(wire, "device")),
         versions=_versions(_an_object(_field(wire, "versions"))),
         is_compiled=_truth(_field(wire, "is_compiled")),
@@ -102,6 +127,16 @@ def _plan(wire: Mapping[str, Any], schema: int) -> Plan:
         figures=_maybe(_figures, _field(wire, "measured")),
         caveats=tuple(_text(caveat) for caveat in _a_list(_field(wire, "caveats"))),
     )
+
+
+def _choices(wires: list[Any]) -> tuple[Choice, ...]:
+    found: dict[GraphKey, Choice] = {}
+    for wire in wires:
+        choice = _choice(_an_object(wire))
+        if choice.key in found:
+            raise ValueError(f"it names the graph {shown(str(choice.key))} twice")
+        found[choice.key] = choice
+    return tuple(found.values())
 
 
 def _choice(wire: Mapping[str, Any]) -> Choice:
@@ -173,18 +208,28 @@ def _truth(value: object) -> bool:
 
 def _whole_number(value: object) -> int:
     if isinstance(value, bool):
-        raise TypeError(f"{value} stands where a number is wanted")
-    return _of_type(value, int)
+        raise TypeError(f"{_kind_of(value)} stands where {_KINDS[int]} is wanted")
+    number = _of_type(value, int)
+    if abs(number) > _LARGEST:
+        raise ValueError("it holds a whole number of more than 64 bits")
+    return number
 
 
 def _number(value: object) -> float:
-    return value if isinstance(value, float) else float(_whole_number(value))
+    number = value if isinstance(value, float) else float(_whole_number(value))
+    if not math.isfinite(number):
+        raise ValueError("it holds a number that is too large")
+    return number
 
 
 def _of_type(value: object, kind: type[_T]) -> _T:
     if not isinstance(value, kind):
-        raise TypeError(f"a {type(value).__name__} stands where a {kind.__name__} is wanted")
+        raise TypeError(f"{_kind_of(value)} stands where {_KINDS[kind]} is wanted")
     return value
+
+
+def _kind_of(value: object) -> str:
+    return _KINDS[type(value)]
 
 
 def _refuse_constant(name: str) -> float:

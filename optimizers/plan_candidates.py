@@ -7,7 +7,7 @@ from analyzer.core.graphs import Direction
 from analyzer.core.plan import Plan
 from optimizers.candidates.base import Candidate
 from optimizers.candidates.known import candidate_of
-from optimizers.plan import RENEW
+from optimizers.plan import RENEW, shown
 
 
 def chosen_candidates(plan: Plan) -> dict[tuple[str, Direction], Candidate]:
@@ -23,4 +23,4 @@ def _candidate(name: str) -> Candidate:
     try:
         return candidate_of(name)
     except KeyError:
-        raise UsageError(f"the plan asks for an unknown candidate, {name!r}", hint=RENEW) from None
+        raise UsageError(f"the plan asks for an unknown candidate, {shown(name)}", hint=RENEW) from None

@@ -18,7 +18,7 @@ from optimizers.source_text import gathered, import_block
 Chosen = Mapping[tuple[str, Direction], Candidate]
 
 _FOR_PEOPLE: Final = frozenset(
-    {"title", "axis", "devices", "since", "lacking", "excludes", "joins", "caveat", "is_dear", "parts"}
+    {"title", "axis", "devices", "since", "lacking", "excludes", "joins", "whole_of", "caveat", "is_dear", "parts"}
 )
 """What of a candidate no compilation asks for."""
 

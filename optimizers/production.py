@@ -5,7 +5,8 @@ Imports torch, what compiles a graph under a candidate, and no package beside: p
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import warnings
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any, Final
 
@@ -16,9 +17,9 @@ from analyzer.core.plan import Plan
 from collectors import torch_compat
 from collectors.cpu_name import cpu_name
 from collectors.model_digest import model_digest
-from optimizers.candidates.base import release_text
+from optimizers.candidates.base import Candidate, release_text
 from optimizers.candidates.fused import FUSED
-from optimizers.plan import RENEW, read_plan, release_of
+from optimizers.plan import RENEW, read_plan, release_of, shown
 from optimizers.plan_backend import ReportingBackend
 from optimizers.plan_candidates import chosen_candidates
 
@@ -30,8 +31,9 @@ def optimize(model: Callable[..., Any], plan: Plan | str | Path, *, strict: bool
 
     A graph the plan does not know takes torch's default, and the first of them is warned of. Where the plan says that
     compiling does not help, `model` comes back as it is. Raises UsageError for a plan made for a model of other
-    parameters, on another device or torch release, unless `strict` is False, and for one that names a candidate this
-    installation does not have; UnreadableFileError, a UsageError, for a file that is no plan or was changed.
+    parameters, on another device or torch release, unless `strict` is False, and for one that names a candidate or a
+    backend this installation does not have; UnreadableFileError, a UsageError, for a file that is no plan or was
+    changed.
     """
     named = f"the plan of {len(plan.choices)} graphs" if isinstance(plan, Plan) else f"the plan {plan}"
     chosen = plan if isinstance(plan, Plan) else read_plan(Path(plan))
@@ -41,19 +43,46 @@ def optimize(model: Callable[..., Any], plan: Plan | str | Path, *, strict: bool
     candidates = chosen_candidates(chosen)
     if not chosen.is_compiled:
         return model
-    return torch_compat.compiled_model(model, ReportingBackend(candidates, FUSED, named))
+    wanted = {candidate.id: candidate for candidate in candidates.values()}
+    _require_backends(wanted.values(), named)
+    had = {name: _had_here(candidate, named) for name, candidate in wanted.items()}
+    choices = {graph: had[candidate.id] for graph, candidate in candidates.items()}
+    return torch_compat.compiled_model(model, ReportingBackend(choices, FUSED, named))
+
+
+def _require_backends(candidates: Iterable[Candidate], named: str) -> None:
+    """Before the first call: Dynamo would raise in the middle of it, and name our backend in place of the plan's."""
+    wanted = dict.fromkeys(candidate.backend for candidate in candidates if candidate.backend is not None)
+    known = torch.compiler.list_backends(exclude_tags=None) if wanted else ()
+    for backend in wanted:
+        if backend not in known:
+            raise UsageError(
+                f"{named} wants the torch.compile backend {shown(backend)}, which is not registered here",
+                hint=f"import or install what registers it, or {RENEW}",
+            )
+
+
+def _had_here(candidate: Candidate, named: str) -> Candidate:
+    """The candidate, or the default with a warning where no device here or this torch has it (`strict` False)."""
+    devices = ("cpu", "cuda") if torch.cuda.is_available() else ("cpu",)
+    direction, release = candidate.directions[0], release_of(torch.__version__)
+    reasons = [candidate.refusal(device, direction, release) for device in devices]
+    if None in reasons:
+        return candidate
+    text = f"{named} wants {candidate.id}, in place of which torch.compile's default is taken: {reasons[-1]}"
+    warnings.warn(text, UserWarning, stacklevel=3)
+    return FUSED
 
 
 def _require_same_machine(plan: Plan, named: str) -> None:
     here = [cpu_name()] + ([torch.cuda.get_device_name()] if torch.cuda.is_available() else [])
     if plan.device not in here:
         found = " and ".join(here)
-        raise UsageError(f"{named} was made on {plan.device}, this is {found}", hint=_ANYWAY)
+        raise UsageError(f"{named} was made on {shown(plan.device)}, this is {found}", hint=_ANYWAY)
     made, running = release_of(plan.versions.torch), release_of(torch.__version__)
     if made != running:
-        raise UsageError(
-            f"{named} was made with torch {release_text(made)}, this is {release_text(running)}", hint=_ANYWAY
-        )
+        then = release_text(made) if made != release_of("") else shown(plan.versions.torch)
+        raise UsageError(f"{named} was made with torch {then}, this is {release_text(running)}", hint=_ANYWAY)
 
 
 def _require_same_model(plan: Plan, model: Callable[..., Any], named: str) -> None:

@@ -12,7 +12,7 @@ import pytest
 from analyzer.core.budget import HostKind, Part
 from analyzer.core.errors import UsageError
 from analyzer.core.graphs import Direction, GraphKey
-from analyzer.core.plan import FUSED
+from analyzer.core.plan import FUSED, Choice, Plan
 from analyzer.core.samples import Samples
 from analyzer.core.settings import RunSettings, WorkloadSpec
 from analyzer.core.timing import Crowd
@@ -31,6 +31,7 @@ from analyzer.targets import (
 )
 from optimizers.candidates.known import known_candidates
 from optimizers.contenders import Role
+from optimizers.plan import write_plan
 from tests.rule_facts import a_captured_graph, captured
 from tests.unit.derive.runs import DEVICE, A, B, recording, region, timing
 from tests.unit.fake_driver import STEP_NS, VERSIONS, a_capture, a_timing, facts
@@ -121,6 +122,15 @@ def test_a_backend_that_torch_does_not_know_is_refused_with_its_neighbour() -> N
         require_backends(asked, ("inductor", "cudagraphs"))
     assert refused.value.hint == "did you mean cudagraphs?"
     require_backends(("inductor",), ("inductor", "cudagraphs"))
+
+
+def test_a_backend_that_a_plan_names_is_asked_for_as_if_the_user_had(tmp_path: Path) -> None:
+    choices = (Choice(A, "backend:warp_drive"), Choice(B, FUSED))
+    write_plan(Plan(choices, "AMD EPYC", VERSIONS), tmp_path / "plan.json")
+    asked = named_backends(settings(plan=str(tmp_path / "plan.json")))
+    assert asked == ("warp_drive",)
+    with pytest.raises(UsageError, match="knows no backend 'warp_drive'"):
+        require_backends(asked, ("inductor",))
 
 
 def test_a_backend_that_is_named_joins_the_rest() -> None:

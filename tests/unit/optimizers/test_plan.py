@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from dataclasses import replace
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +17,7 @@ from analyzer.core.device import Versions
 from analyzer.core.errors import ExitCode, UnreadableFileError
 from analyzer.core.graphs import Direction
 from analyzer.core.plan import FUSED, Choice, Plan, PlanAccuracy, PlanFigures
-from optimizers.plan import PLAN_SCHEMA, RENEW, _checksum, read_plan, write_plan
+from optimizers.plan import PLAN_SCHEMA, RENEW, _checksum, read_plan, shown, write_plan
 from tests.reports import a_key
 
 VERSIONS = Versions(graphbound="0.1.0", python="3.11.9", torch="2.13.0+cpu")
@@ -40,11 +40,12 @@ def path(tmp_path: Path) -> Path:
 
 keys = st.builds(a_key, st.integers(0, 2**48 - 1), st.sampled_from(Direction))
 floats = st.floats(allow_nan=False, allow_infinity=False)
+whole = st.integers(0, 2**63 - 1)
 figures = st.builds(
     PlanFigures,
-    eager_ns=st.none() | st.integers(0),
-    default_ns=st.integers(0),
-    plan_ns=st.integers(0),
+    eager_ns=st.none() | whole,
+    default_ns=whole,
+    plan_ns=whole,
     ratio=floats,
     low=floats,
     high=floats,
@@ -52,7 +53,7 @@ figures = st.builds(
 )
 plans = st.builds(
     Plan,
-    choices=st.lists(st.builds(Choice, keys, st.text()), max_size=4).map(tuple),
+    choices=st.lists(st.builds(Choice, keys, st.text()), max_size=4, unique_by=lambda choice: choice.key).map(tuple),
     device=st.text(),
     versions=st.just(VERSIONS),
     is_compiled=st.booleans(),
@@ -86,6 +87,10 @@ def test_a_graph_the_plan_does_not_name_takes_the_default() -> None:
     assert PLAN.candidate(a_key(9)) == FUSED
 
 
+FIGURES: dict[str, Any] = asdict(PLAN.figures) if PLAN.figures else {}
+TWICE = {"key": str(a_key(1)), "candidate": "fused"}
+
+
 def rewritten(path: Path, **changes: Any) -> Path:
     write_plan(PLAN, path)
     path.write_text(json.dumps(json.loads(path.read_text()) | changes))
@@ -112,10 +117,16 @@ def test_a_reformatted_plan_is_still_good(path: Path) -> None:
         ({"choices": [{"key": "nonsense", "candidate": "fused"}]}, "is not a plan"),
         ({"choices": [{"key": "abc.sideways", "candidate": "fused"}]}, "is not a plan"),
         ({"choices": [{"key": "abc.inference"}]}, "is not a plan: it has no 'candidate'"),
-        ({"choices": 3}, "is not a plan: a int stands where a list is wanted"),
+        ({"choices": 3}, "is not a plan: a whole number stands where a list is wanted"),
         ({"note": 3}, "is not a plan"),
         ({"is_compiled": 1}, "is not a plan"),
         ({"measured": {"ratio": "2"}}, "is not a plan"),
+        ({"model": 1.5}, "a fraction stands where a text is wanted"),
+        ({"device": None}, "null stands where a text is wanted"),
+        ({"choices": [TWICE, TWICE]}, "names the graph .* twice"),
+        ({"schema": 10**4000}, "more than 64 bits"),
+        ({"measured": FIGURES | {"plan_ns": 2**63}}, "more than 64 bits"),
+        ({"measured": FIGURES | {"ratio": 10**400}}, "more than 64 bits"),
     ],
 )
 def test_a_plan_that_was_changed_or_is_none_is_refused(path: Path, changes: dict[str, Any], says: str) -> None:
@@ -158,6 +169,25 @@ def test_a_file_that_is_cut_off_is_refused(path: Path) -> None:
         path.write_bytes(whole[:length])
         with pytest.raises(UnreadableFileError):
             read_plan(path)
+
+
+def test_a_number_that_no_float_holds_is_refused(path: Path) -> None:
+    write_plan(PLAN, path)
+    path.write_text(path.read_text().replace('"ratio": 2.0', '"ratio": 1e999'))
+    with pytest.raises(UnreadableFileError, match="a number that is too large"):
+        read_plan(path)
+
+
+def test_a_path_that_no_file_can_have_is_named_as_one() -> None:
+    with pytest.raises(UnreadableFileError, match="cannot read the plan"):
+        read_plan("plan\0.json")
+
+
+@pytest.mark.parametrize("name", ["", "\x1b[31mred", "two\nlines", "a" * 100_000])
+def test_a_name_is_shown_short_on_one_line_and_with_nothing_a_terminal_would_obey(name: str) -> None:
+    assert 0 < len(shown(name)) <= 80
+    assert shown(name).isprintable()
+    assert shown("NVIDIA H200") == "NVIDIA H200"
 
 
 def test_a_missing_file_and_a_folder_are_named(path: Path, tmp_path: Path) -> None:

@@ -137,8 +137,36 @@ def test_another_patch_release_and_build_are_the_same_torch() -> None:
 
 @pytest.mark.parametrize("strict", [True, False])
 def test_an_unknown_candidate_is_refused_either_way(strict: bool) -> None:
-    with pytest.raises(UsageError, match="unknown candidate, 'warp_drive'"):
+    with pytest.raises(UsageError, match="unknown candidate, warp_drive"):
         optimize(Mlp(), a_plan("warp_drive"), strict=strict)
+
+
+@pytest.mark.parametrize("strict", [True, False])
+def test_a_backend_that_is_not_registered_is_refused_before_the_first_call(strict: bool) -> None:
+    with pytest.raises(UsageError, match="backend warp_drive, which is not registered"):
+        optimize(Mlp(), a_plan("backend:warp_drive"), strict=strict)
+    assert callable(optimize(Mlp(), a_plan("backend:aot_eager"), strict=strict))
+
+
+@pytest.mark.parametrize("candidate", ["cuda_graphs", "cpp_wrapper_eager"])
+def test_a_candidate_that_cannot_be_had_here_is_warned_of_once_and_becomes_the_default(
+    candidate: str, carried_out: list[tuple[str, str]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
+    model = Mlp(talks=True)
+    with fresh_dynamo(), torch.no_grad():
+        with pytest.warns(UserWarning, match=f"wants {candidate}, in place of which .* needs a CUDA device") as said:
+            optimized = optimize(model, a_plan(candidate, candidate), strict=False)
+        optimized(X)
+    assert len(said) == 1
+    assert [forward for forward, _ in carried_out] == ["fused", "fused"]
+
+
+def test_what_is_no_name_in_a_plan_is_shown_as_text_that_no_terminal_obeys() -> None:
+    for changes in ({"device": "\x1b[31m"}, {"versions": replace(versions(), torch="\x1b[31m")}):
+        with pytest.raises(UsageError) as caught:
+            optimize(Mlp(), a_plan("fused", **changes))
+        assert caught.value.message.isprintable()
 
 
 _IN_THE_NEXT_PROCESS = """
