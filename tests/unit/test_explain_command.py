@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from analyzer.cli import main
+from analyzer.gate.explanations import EXPLANATIONS
 from analyzer.gate.gates import GATES
 from analyzer.reporting.words import WORDS
 from analyzer.rules import RULES
@@ -51,6 +52,12 @@ def test_a_gate_is_explained_and_listed(gate: str, capsys: pytest.CaptureFixture
     assert main(["explain", gate]) == 0
     told = capsys.readouterr().out
     assert told.startswith(f"{gate}, a gate of `analyze check`:")
+    assert "How it is held\n  " in told
+    assert "When it is wrong\n  " in told
     assert max(map(len, told.splitlines())) <= 80
     assert main(["explain"]) == 0
     assert f"  {gate} " in capsys.readouterr().out.partition("Gates of `analyze check`")[2]
+
+
+def test_every_gate_has_an_explanation_and_no_other_has() -> None:
+    assert [one.gate for one in EXPLANATIONS] == [gate.id for gate in GATES]

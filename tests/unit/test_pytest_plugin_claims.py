@@ -20,9 +20,9 @@ from analyzer.gate.gates import GATES
 from analyzer.gate.reading import Needs
 from analyzer.gate.silence import Silence, Silences
 from analyzer.pytest_plugin_claims import NAMES, WITHOUT_BASELINE, Miss, misses, read_claims
-from analyzer.pytest_plugin_model import Bottleneck, HeldSettings
+from analyzer.pytest_plugin_model import Bottleneck, HeldSettings, plan_file
 from tests.gates import Lines, a_model_report
-from tests.reports import MS, some_samples
+from tests.reports import MS, a_gap, a_plan_trial, some_samples
 
 FILE = "/home/ada/gptlite.py"
 
@@ -131,6 +131,54 @@ def test_undecided_fails_with_what_is_missing() -> None:
     for bound in ("compute", "memory", "cpu", "latency"):
         assert found(report, bound=bound)[0].message.endswith("is undecided: record shapes")
     assert "no step has a budget" in found(a_step(step_budget=None, graphs=()), bound="cpu")[0].message
+
+
+def a_planned_step(after: Part, bound: Bound, **changes: Any) -> Report:
+    """Memory-bound under the default; under the plan its step goes to this part."""
+    budget = Budget(4 * MS, (BudgetPart(after, 3 * MS), BudgetPart(Part.OTHER, 1 * MS)))
+    report = a_step()
+    graph = replace(
+        report.graphs[0], budget_after=budget, after_ns=4 * MS, verdict_after=Verdict(bound, 0.8, ("under the plan",))
+    )
+    plans = (*report.plans, a_plan_trial("plan", 4.0, is_chosen=True))
+    return replace(replace(report, graphs=(graph,), plans=plans, step_budget_after=budget), **changes)
+
+
+def test_under_a_plan_the_bound_is_that_of_the_plan() -> None:
+    report = a_planned_step(Part.LATENCY, Bound.LATENCY)
+    assert not found(report, bound="latency")
+    (miss,) = found(report, bound="memory")
+    assert "100 % of a step under the plan, is latency-bound (confidence 80 %)" in miss.message
+    assert miss.lines == ("under the plan",)
+    (gone,) = found(replace(report, step_budget_after=None), bound="memory")
+    assert gone.message.endswith("it is undecided: no step has a budget under the plan")
+    alone = (a_plan_trial("default", 10.0), a_plan_trial("eager", 4.0, is_chosen=True))
+    (left,) = found(replace(report, plans=alone), bound="memory")
+    assert left.message.endswith("the plan leaves the model uncompiled, and no such step was recorded")
+
+
+def test_a_gap_that_takes_longest_under_a_plan_has_no_verdict_there() -> None:
+    report = a_planned_step(Part.LATENCY, Bound.LATENCY)
+    gap = replace(a_gap(), after_ns=9 * MS)
+    (miss,) = found(replace(report, eager_gaps=(gap,)), bound="latency")
+    assert "is between graphs, where none is judged under a plan" in miss.message
+
+
+def test_who_was_busy_stands_beside_a_bound_that_was_missed() -> None:
+    crowded = replace(a_step(), crowd=Crowd(other_cores=8, cores=8, threads=8))
+    (miss,) = found(crowded, bound="compute")
+    assert miss.lines[-2:] == (
+        "other programs kept the machine busy meanwhile",
+        "→ time it where nothing else runs, or claim no time",
+    )
+    assert not found(crowded, bound="memory")
+
+
+@pytest.mark.parametrize("plan", ["", {}, 3, b""])
+def test_what_is_no_path_of_a_plan_is_refused(plan: object, tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match=r"must be the path of a plan\.json"):
+        plan_file(plan, tmp_path)
+    assert plan_file(Path("a/plan.json"), tmp_path) == tmp_path / "a" / "plan.json"
 
 
 @pytest.mark.parametrize(

@@ -15,12 +15,14 @@ from analyzer.core.graphs import Capture
 from analyzer.core.plan import Choice, Plan
 from analyzer.core.run import Finished
 from analyzer.core.settings import Export, Mode, RunSettings, WorkloadSpec
-from analyzer.core.trial import Trial, TrialOutcome
+from analyzer.core.trial import Change, Trial, TrialOutcome
+from analyzer.gate.reading import Subject
+from analyzer.gate.readings import accuracy
 from analyzer.progress import SilentProgress
 from optimizers.plan import read_plan, write_plan
 from tests.reports import a_key
 from tests.unit.derive.runs import DEVICE, A, B
-from tests.unit.fake_driver import VERSIONS, FakeDriver, a_capture
+from tests.unit.fake_driver import STEP_NS, VERSIONS, FakeDriver, a_capture
 
 Run = Callable[..., Finished]
 
@@ -67,6 +69,38 @@ def test_an_old_plan_is_verified_and_nothing_is_tried(run: Run) -> None:
     assert renewed.figures is not None
     assert renewed.figures.ratio > 1
     assert renewed.mode == "inference"
+
+
+@pytest.mark.parametrize(
+    ("driver", "outcome", "words"),
+    [
+        (FakeDriver(plan_saves={"cuda_graphs": -0.5}), Change.SLOWER, "The plan lost"),
+        (FakeDriver(plan_saves={}), Change.SAME, "The plan is no faster than torch.compile default"),
+        (FakeDriver(plan_saves={}, eager_ns=STEP_NS // 4), Change.SAME, "The plan is no faster"),
+    ],
+)
+def test_a_plan_that_is_held_stays_what_is_measured_however_it_does(
+    run: Run, driver: FakeDriver, outcome: Change, words: str
+) -> None:
+    """Who checks a plan runs the model with it: of what it would fall back on nothing is asked."""
+    finished = run(driver, old_plan(), holds_plan=True)
+    assert driver.methods.count("verify") == 1
+    assert [graph.chosen for graph in finished.report.graphs] == ["cuda_graphs", "cpp_wrapper"]
+    (chosen,) = [plan for plan in finished.report.plans if plan.is_chosen]
+    assert chosen.name == "plan"
+    assert finished.report.comparison is not None
+    assert finished.report.comparison.outcome is outcome
+    assert words in finished.report.headline
+
+
+def test_the_wrong_results_of_a_plan_that_is_held_are_found(run: Run) -> None:
+    driver = FakeDriver(plan_saves={"cuda_graphs": 0.5})
+    driver.wrong = frozenset({"cuda_graphs"})
+    finished = run(driver, old_plan(), holds_plan=True)
+    (chosen,) = [plan for plan in finished.report.plans if plan.is_chosen]
+    assert (chosen.name, chosen.outcome) == ("plan", TrialOutcome.WRONG_RESULT)
+    judged = accuracy(Subject(finished.report))
+    assert judged.value is None or judged.value > 1, "the gate does not pass"
 
 
 def test_graphs_that_the_plan_does_not_know_and_those_that_are_gone_are_named(run: Run) -> None:
