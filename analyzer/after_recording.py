@@ -24,6 +24,7 @@ def judge_default(driver: Driver, measured: Measured, skip: list[Skip], limit_s:
     """
     try:
         measured.default_accuracy = driver.call("judge_default", limit_s=limit_s)
+        measured.facts = driver.call("facts")  # with what could not be compared
     except LostChildError as lost:
         measured.notes.append(f"{NOT_JUDGED}: {lost.message}")
         start_afresh(driver, skip)

@@ -2,17 +2,31 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Sequence
 from typing import Final
 
 from analyzer.core.run import Event
 from analyzer.core.trial import Accuracy, AccuracyReference
+from analyzer.session_words import drawn_note, unsteady_note, varying_note
 from collectors.effects import effects, written
-from collectors.reference import first_results, reference_results, shaken_results, steady_results
+from collectors.reference import (
+    FURTHER_SEED,
+    elsewhere_results,
+    first_results,
+    reference_results,
+    reseeded_results,
+    shaken_results,
+    steady_results,
+)
 from collectors.step import Stepper
-from optimizers.accuracy import Judge, Results, judge_of, unlike
+from optimizers.accuracy import Judge, judge_of
+from optimizers.likeness import Results, unlike, unsteady
 
 OTHER_SEED: Final = 1
+
+MORE_SEEDS: Final = range(FURTHER_SEED, FURTHER_SEED + 3)
+"""A random step is wrong where it is under each of these seeds too: what chance brings once in twenty times it brings
+in all of them once in a hundred thousand."""
 
 
 class StepJudge:
@@ -23,10 +37,23 @@ class StepJudge:
         self.results: Judge | None = None
         self._eager: Stepper | None = None
         self._written: frozenset[str] = frozenset()
+        self._unsteady: frozenset[str] = frozenset()
+        self._drawn: dict[str, None] = {}
 
     @property
     def is_prepared(self) -> bool:
         return self.results is not None
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What of the results could not be compared so far, a sentence each."""
+        varying = self.results.uncompared - self._unsteady if self.results is not None else ()
+        found = (
+            (unsteady_note, sorted(self._unsteady)),
+            (varying_note, sorted(varying)),
+            (drawn_note, list(self._drawn)),
+        )
+        return tuple(note(paths) for note, paths in found if paths)
 
     def prepare(self, eager: Stepper) -> None:
         """Run eager, and a copy in higher precision. Puts the first state back. Raises what the user's model raises."""
@@ -35,9 +62,12 @@ class StepJudge:
         once, again = first_results(eager), first_results(eager)
         # What two equal runs leave different, a caller's cache or a clock, is none of what a candidate has to repeat.
         changing = unlike(once, again).intersection(eager.state.written)
+        self._unsteady = unsteady(once, again) | changing
+        judge = judge_of(
+            (once, again, first_results(eager, OTHER_SEED)), *reference_results(eager.workload, eager.state)
+        )
+        self.results = judge.without(changing)
         eager.state.written = tuple(path for path in eager.state.written if path not in changing)
-        runs = _without(once, changing), _without(again, changing), first_results(eager, OTHER_SEED)
-        self.results = judge_of(runs, *reference_results(eager.workload, eager.state))
         eager.state.restore()
 
     def compare_with(self, default: Stepper) -> None:
@@ -53,12 +83,26 @@ class StepJudge:
         added = self._what_eager_leaves_alone(stepper)
         if added is not None:
             return added
+        self._drawn |= dict.fromkeys(self.results.drawn_anew(results))
         accuracy = self.results.judge(results, changes)
-        if not self.results.doubts(accuracy):
+        if self.results.doubts(accuracy):
+            self._announce(Event("seeing how far rounding alone goes"))
+            self.results = self._wiser(self.results, stepper)
+            accuracy = self.results.judge(results, changes)
+        if accuracy.is_right or not accuracy.is_random:
             return accuracy
-        self._announce(Event("seeing how far rounding alone goes"))
-        self.results = self.results.shaken(shaken_results(stepper.workload, stepper.state))
-        return self.results.judge(results, changes)
+        others = (self.results.judge(steady_results(stepper, seed), changes) for seed in MORE_SEEDS)
+        return next((other for other in others if other.is_right), accuracy)
+
+    def _wiser(self, judge: Judge, stepper: Stepper) -> Judge:
+        """The judge who knows how far eager gets by luck."""
+        workload, state = stepper.workload, stepper.state
+        if judge.is_random and self._eager is not None:
+            judge = judge.seeded(reseeded_results(self._eager))
+        judge = judge.shaken(_asked(judge, results) for results in shaken_results(workload, state))
+        if not judge.has_numbers:
+            return judge
+        return judge.holding([_asked(judge, results) for results in elsewhere_results(workload, state)])
 
     def _what_eager_leaves_alone(self, stepper: Stepper) -> Accuracy | None:
         """What is wrong with what the last step wrote where eager writes nothing; None where it wrote nothing there, or
@@ -77,12 +121,25 @@ class StepJudge:
         judge = Judge(AccuracyReference.EAGER, None, effects(self._eager.workload, paths))
         stepper.state.restore()
         accuracy = judge.judge(found)
+        if judge.doubts(accuracy):
+            accuracy = self._wiser_of_effects(judge, stepper, paths).judge(found)
         return None if accuracy.is_right else accuracy
+
+    def _wiser_of_effects(self, judge: Judge, stepper: Stepper, paths: Sequence[str]) -> Judge:
+        """The judge of these effects alone, who knows which of them eager has by luck."""
+        state = stepper.state
+        asked, state.written = state.written, tuple(paths)
+        try:
+            return self._wiser(judge, stepper)
+        finally:
+            state.written = asked
 
     def kept_bytes(self) -> int:
         """What it keeps on a GPU."""
         return self.results.kept_bytes if self.results is not None else 0
 
 
-def _without(results: Results, paths: Collection[str]) -> Results:
-    return tuple((path, tensor) for path, tensor in results if path not in paths)
+def _asked(judge: Judge, results: Results) -> Results:
+    """What of the results the judge is asked about, where he is asked about effects alone."""
+    asked = {path for path, _ in judge.eager}
+    return tuple((path, tensor) for path, tensor in results if path in asked)

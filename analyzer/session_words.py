@@ -14,6 +14,9 @@ from analyzer.core.trial import Accuracy, TrialOutcome
 from collectors.checkout_root import root_above
 from optimizers.candidates.pair import changes_of
 
+MOST_NAMED: Final = 3
+"""Paths of results that one sentence names."""
+
 NO_COMPILER: Final = "Inductor needs a C++ compiler: install g++ (apt install g++), or name one in CXX"
 
 
@@ -34,6 +37,31 @@ def not_finite_note(paths: Sequence[str]) -> str:
         f"NaN or infinity in {paths[0]}{more} of the model as it is: times hold, but what is not finite cannot show "
         "whether a candidate computes the same"
     )
+
+
+def unsteady_note(paths: Sequence[str]) -> str:
+    """Of what two eager runs from one state and one seed leave or give otherwise."""
+    differ = "differs" if len(paths) == 1 else "differ"
+    return f"{_first_of(paths)} {differ} from run to run of the model itself, from one state and one seed: not compared"
+
+
+def varying_note(paths: Sequence[str]) -> str:
+    """Of results whose shape, or whose being there, the seed decides."""
+    changes = "changes its" if len(paths) == 1 else "change their"
+    return f"{_first_of(paths)} {changes} shape, or whether there is one, with the random numbers: not compared"
+
+
+def drawn_note(paths: Sequence[str]) -> str:
+    """Of random whole numbers that a compiled step draws anew."""
+    return (
+        f"{_first_of(paths)}: random whole numbers, and compiled code gave others than the model; shapes and types "
+        "are compared, values are not"
+    )
+
+
+def _first_of(paths: Sequence[str]) -> str:
+    more = f" and {len(paths) - MOST_NAMED} more" if len(paths) > MOST_NAMED else ""
+    return ", ".join(paths[:MOST_NAMED]) + more
 
 
 def require_lasting(spent: Sequence[str]) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+from collections import deque
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Final
 
@@ -21,14 +22,15 @@ def tensors(value: object, path: str = "output", depth: int = 0) -> Iterator[tup
     if isinstance(value, torch.Tensor):
         yield path, value
         return
-    for step, child in _children(value):
+    for step, child in children(value):
         yield from tensors(child, path + step, depth + 1)
 
 
-def _children(value: object) -> Iterator[tuple[str, object]]:
+def children(value: object) -> Iterator[tuple[str, object]]:
+    """What an object holds, each with the step that leads to it (`.logits`, `[0]`, `['mask']`); nothing of a module."""
     if isinstance(value, Mapping):
         yield from ((f"[{key!r}]", child) for key, child in value.items())
-    elif isinstance(value, tuple | list):
+    elif isinstance(value, tuple | list | deque):
         yield from ((f"[{index}]", child) for index, child in enumerate(value))
     elif dataclasses.is_dataclass(value) and not isinstance(value, type):
         yield from ((f".{f.name}", getattr(value, f.name)) for f in dataclasses.fields(value) if hasattr(value, f.name))
@@ -48,7 +50,7 @@ def scalars(value: object, path: str = "output", depth: int = 0) -> Iterator[tup
     if isinstance(value, bool | int | float | complex):
         yield path, value
         return
-    for step, child in _children(value):
+    for step, child in children(value):
         yield from scalars(child, path + step, depth + 1)
 
 

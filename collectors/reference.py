@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import copy
-from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from typing import Any, Final
 
@@ -13,6 +12,7 @@ import torch
 from torch.nn.parameter import is_lazy
 
 from analyzer.core.trial import AccuracyReference
+from collectors.draws import Draws, Recording, Replay
 from collectors.effects import Results, effects
 from collectors.outputs import detached
 from collectors.state import State
@@ -25,10 +25,17 @@ _PRECISIONS: Final = (
     (AccuracyReference.FLOAT64, torch.float64),
     (AccuracyReference.FLOAT32, torch.float32),
 )
+FURTHER_SEED: Final = 2
 SHAKEN_RUNS: Final = 8
 """Of a training step of MobileNetV2 on 4 images of 64 pixels, four in six made a ReLU6 pass what eager's stops: the
 gradient of that layer's bias was then off by 0.005 to 0.05, where eager's own was off by 4e-05 and torch.compile's by
 0.06. In eight, such a place is missed once in six thousand times."""
+
+MOST_BEYOND: Final = 8
+"""Times the size of the tensors that lie in it: beyond so much a storage is a data set that they are slices of, and
+copying all of it may be more than the memory holds."""
+
+_REFUSALS: Final = (RuntimeError, TypeError, ValueError, NotImplementedError, AssertionError, AttributeError)
 
 _NARROW: Final = (torch.float32, torch.float16, torch.bfloat16)
 
@@ -61,28 +68,44 @@ def first_results(stepper: Stepper, seed: int | None = None) -> Results:
     return step_results(stepper)
 
 
-def steady_results(stepper: Stepper) -> Results:
+def steady_results(stepper: Stepper, seed: int | None = None) -> Results:
     """Of a step in steady state, from the same start: a CUDA graph is wrong, if at all, when it is replayed."""
     stepper.state.restore()
+    if seed is not None:
+        stepper.state.reseed(seed)
     stepper.prepare()
     return step_results(stepper)
 
 
 def reference_results(workload: Workload, state: State) -> tuple[AccuracyReference, Results | None]:
-    """One step in float64, in float32 where memory or the model forbids it; (EAGER, None) where neither runs.
+    """One step in float64, in float32 where memory or the model forbids it; (EAGER, None) where neither runs, and where
+    a step draws from generators of the model's own and the wider one could not be given the same numbers.
 
     The user's model is copied and left as it is.
     """
+    draws = _recorded_draws(workload, state) if state.may_draw else ()
     for reference, dtype in _PRECISIONS:
         if reference is AccuracyReference.FLOAT32 and not _has_narrower(workload, dtype):
             continue
         try:
-            return reference, _run_in(workload, state, dtype)
-        except (RuntimeError, TypeError, ValueError, NotImplementedError, AssertionError, AttributeError):
+            return reference, _run_in(workload, state, dtype, draws)
+        except _REFUSALS:
             # Custom kernels and hand-set dtypes may refuse the wider dtype; out of memory is a RuntimeError too.
             if workload.device == "cuda":
                 torch.cuda.empty_cache()
     return AccuracyReference.EAGER, None
+
+
+def _recorded_draws(workload: Workload, state: State) -> Draws | None:
+    """What one eager step draws; None where that cannot be told."""
+    state.restore()
+    recording = Recording()
+    try:
+        with recording:
+            Stepper(replace(workload, optimizer=None), workload.model, state).run()
+    except _REFUSALS:  # some code refuses a dispatch mode
+        return None
+    return recording.draws
 
 
 def shaken_results(workload: Workload, state: State) -> Iterator[Results]:
@@ -102,10 +125,47 @@ def shaken_results(workload: Workload, state: State) -> Iterator[Results]:
             _shake(shaken, number)
             copied = replace(workload, model=shaken, optimizer=None)
             results = step_results(Stepper(copied, shaken, state))
-        except (RuntimeError, TypeError, ValueError, NotImplementedError, AttributeError):
+        except _REFUSALS:
             break
         yield results
     state.restore()
+
+
+def elsewhere_results(workload: Workload, state: State) -> Iterator[Results]:
+    """Eager steps on quite other weights and inputs: what stays the same in all of them was not computed from those.
+    Fewer than SHAKEN_RUNS where the model cannot be copied or refuses them.
+
+    The user's model is copied and left as it is; its state is put back.
+    """
+    for number in range(SHAKEN_RUNS):
+        try:
+            state.restore()
+            copied = _copied(workload, state, _Elsewhere(number))
+            results = step_results(Stepper(copied, copied.model, state))
+        except _REFUSALS:
+            break
+        yield results
+    state.restore()
+
+
+class _Elsewhere:
+    """Gives a float tensor with each element up to half as small or half as large again; others as they are."""
+
+    def __init__(self, seed: int) -> None:
+        self._generator = torch.Generator().manual_seed(seed)
+
+    def __call__(self, tensor: torch.Tensor) -> torch.Tensor:
+        own = tensor.detach().clone()
+        if not _has_storage(tensor) or not tensor.is_floating_point():
+            return own
+        return own.mul_(torch.rand(tensor.shape, generator=self._generator).add_(0.5).to(own))
+
+
+def reseeded_results(stepper: Stepper) -> Iterator[Results]:
+    """Eager steps of further seeds than the first of `first_results`: how far off results get by chance."""
+    for seed in range(FURTHER_SEED, FURTHER_SEED + SHAKEN_RUNS):
+        yield first_results(stepper, seed)
+    stepper.state.restore()
 
 
 def _shake(model: torch.nn.Module, seed: int) -> None:
@@ -124,60 +184,126 @@ def _has_narrower(workload: Workload, dtype: torch.dtype) -> bool:
     return any(p.is_floating_point() and p.dtype.itemsize < dtype.itemsize for p in held)
 
 
-def _run_in(workload: Workload, state: State, dtype: torch.dtype) -> Results:
+def _run_in(workload: Workload, state: State, dtype: torch.dtype, draws: Draws | None) -> Results:
+    """Raises RuntimeError where the copy drew other numbers from generators of the model's own than the model does."""
     state.restore()
-    wide = copy.deepcopy(workload.model)
-    if isinstance(wide, torch.nn.Module):
-        wide = wide._apply(_Wider(dtype)) if _is_beyond_to(wide) else wide.to(dtype)  # type: ignore[no-untyped-call]
-    args, kwargs = _widened((workload.args, dict(workload.kwargs)), dtype)
-    sets = tuple(
-        replace(one, args=_widened(one.args, dtype), kwargs=_widened(dict(one.kwargs), dtype)) for one in workload.sets
-    )
-    # The optimizer belongs to the original's parameters; gradients are compared, not the weights after its step.
-    copied = replace(workload, model=wide, args=args, kwargs=kwargs, optimizer=None, sets=sets)
+    copied = _wide_copy(workload, state, dtype)
     before = dict(effects(copied, state.written))
-    with _default_dtype(dtype), _Widen(dtype):
-        results = _handed_back(Stepper(copied, wide, state))
+    replay = None if draws is None else Replay(draws)
+    with _default_dtype(dtype), _Widen(dtype, replay):
+        results = _handed_back(Stepper(copied, copied.model, state))
+    if state.draws_from and (replay is None or not replay.is_true):
+        raise RuntimeError("other random numbers than the model's")
     after = dict(effects(copied, state.written))
     return results + tuple((path, _if_touched(after.get(path), before.get(path))) for path in state.written)
 
 
-def _is_beyond_to(model: torch.nn.Module) -> bool:
-    """Whether `Module.to` makes another model of it: it takes the imaginary parts away, and gives each buffer a storage
-    of its own, so that what is written through one is not seen in the other. Eager is then far from the wider run, and
-    as much would be allowed.
+def _wide_copy(workload: Workload, state: State, dtype: torch.dtype) -> Workload:
+    """The workload with a model and inputs of its own, in the wider type, wherever they hold a tensor. What shares
+    memory, a buffer and an attribute that is a part of it, goes on sharing it.
     """
-    buffers = [buffer for _, buffer in model.named_buffers(remove_duplicate=False) if _has_storage(buffer)]
-    parameters = [parameter for parameter in model.parameters() if _has_storage(parameter)]
-    places = [tensor.untyped_storage().data_ptr() for tensor in (*buffers, *parameters)]
-    times = Counter(places)
-    is_shared = any(times[place] > 1 for place in places[: len(buffers)])
-    return is_shared or any(tensor.is_complex() for tensor in (*buffers, *parameters))
+    wider = _Wider(dtype, state.tensors)
+    copied = _copied(workload, state, wider.apart)
+    if isinstance(copied.model, torch.nn.Module):
+        # What the state does not know, and parameters of types of their own.
+        copied.model._apply(wider)  # type: ignore[no-untyped-call]
+    return copied
+
+
+def _copied(workload: Workload, state: State, twin_of: Callable[[torch.Tensor], torch.Tensor]) -> Workload:
+    """The workload with a model and inputs of its own, in which `twin_of` gives what stands for a tensor."""
+    memo = _Twins(state, twin_of)
+    model, args, kwargs, sets = copy.deepcopy(
+        (workload.model, workload.args, dict(workload.kwargs), [(one.args, dict(one.kwargs)) for one in workload.sets]),
+        memo,
+    )
+    # The optimizer belongs to the original's parameters; gradients are compared, not the weights after its step.
+    other_sets = (replace(one, args=a, kwargs=b) for one, (a, b) in zip(workload.sets, sets, strict=True))
+    return replace(workload, model=model, args=args, kwargs=kwargs, optimizer=None, sets=tuple(other_sets))
+
+
+class _Twins(dict[int, Any]):
+    """What a deep copy puts for the tensors and generators of a state, each made when it is asked for."""
+
+    def __init__(self, state: State, twin_of: Callable[[torch.Tensor], torch.Tensor]) -> None:
+        super().__init__({id(one): _generator_like(one) for one in state.generators})
+        self._known = {id(tensor): tensor for tensor in state.tensors}
+        self._twin_of = twin_of
+
+    def get(self, key: int, default: Any = None) -> Any:
+        if key in self._known:
+            twin = self._twin(self._known.pop(key))
+            if twin is not None:
+                self[key] = twin
+        return super().get(key, default)
+
+    def _twin(self, tensor: torch.Tensor) -> torch.Tensor | None:
+        """None for a parameter of a type of its own, which is copied as ever."""
+        is_plain_parameter = type(tensor) is torch.nn.Parameter
+        if isinstance(tensor, torch.nn.Parameter) and not is_plain_parameter:
+            return None
+        twin = self._twin_of(tensor)
+        twin = torch.nn.Parameter(twin, requires_grad=False) if is_plain_parameter else twin
+        if is_plain_parameter or type(tensor) is torch.Tensor:
+            twin.__dict__.update(tensor.__dict__)
+        return twin.requires_grad_(tensor.requires_grad)
+
+
+def _generator_like(generator: torch.Generator) -> torch.Generator:
+    own = torch.Generator(generator.device)
+    own.set_state(generator.get_state())
+    return own
 
 
 def _has_storage(tensor: torch.Tensor) -> bool:
     return not is_lazy(tensor) and is_dense(tensor) and tensor.untyped_storage().nbytes() > 0
 
 
-class _Wider:
-    """Gives a tensor in the wider type; complex ones stay complex, and those of one storage go on sharing one."""
+def _shared_storages(tensors: Sequence[torch.Tensor]) -> frozenset[int]:
+    """Where the memory begins that several of these lie in, and that is not mostly something else's."""
+    of_storage: dict[int, list[torch.Tensor]] = {}
+    for tensor in filter(_has_storage, tensors):
+        of_storage.setdefault(tensor.untyped_storage().data_ptr(), []).append(tensor)
+    return frozenset(
+        place
+        for place, held in of_storage.items()
+        if len(held) > 1 and held[0].untyped_storage().nbytes() <= MOST_BEYOND * sum(one.nbytes for one in held)
+    )
 
-    def __init__(self, dtype: torch.dtype) -> None:
+
+class _Wider:
+    """Gives a tensor in the wider type; complex ones stay complex, and those of these that share a storage go on
+    sharing one.
+    """
+
+    def __init__(self, dtype: torch.dtype, together: Sequence[torch.Tensor]) -> None:
         self._real, self._complex = dtype, torch.promote_types(dtype, torch.complex32)
+        self._shared = _shared_storages(together)
         self._wide: dict[tuple[int, torch.dtype], torch.Tensor] = {}
 
     def __call__(self, tensor: torch.Tensor) -> torch.Tensor:
-        if not (tensor.is_floating_point() or tensor.is_complex()):
-            return tensor
-        dtype = self._complex if tensor.is_complex() else self._real
-        if tensor.dtype == dtype or not _has_storage(tensor):
-            return tensor.to(dtype)
-        storage = tensor.untyped_storage()
+        """The same tensor where it is wide already."""
+        if is_lazy(tensor):
+            return tensor.to(self._dtype_for(tensor))
+        is_wide = tensor.dtype == self._dtype_for(tensor)
+        return tensor if is_wide else self.apart(tensor)
+
+    def apart(self, tensor: torch.Tensor) -> torch.Tensor:
+        """A copy, in the wider type where it is a float or complex."""
+        dtype, plain = self._dtype_for(tensor), tensor.detach()
+        if not _has_storage(tensor) or tensor.untyped_storage().data_ptr() not in self._shared:
+            return plain.clone() if tensor.dtype == dtype else plain.to(dtype)
+        storage = plain.untyped_storage()
         key = storage.data_ptr(), tensor.dtype
         if key not in self._wide:
             whole = torch.empty(0, dtype=tensor.dtype, device=tensor.device).set_(storage)
-            self._wide[key] = whole.to(dtype)
-        return self._wide[key].as_strided(tensor.size(), tensor.stride(), tensor.storage_offset())
+            self._wide[key] = whole.clone() if tensor.dtype == dtype else whole.to(dtype)
+        return self._wide[key].as_strided(tensor.size(), tensor.stride(), tensor.storage_offset()).detach()
+
+    def _dtype_for(self, tensor: torch.Tensor) -> torch.dtype:
+        if tensor.is_complex():
+            return self._complex
+        return self._real if tensor.is_floating_point() else tensor.dtype
 
 
 def _if_touched(after: torch.Tensor | None, before: torch.Tensor | None) -> torch.Tensor:
@@ -188,32 +314,23 @@ def _if_touched(after: torch.Tensor | None, before: torch.Tensor | None) -> torc
     return torch.empty((), device="meta") if after is None or is_same else after
 
 
-def _widened(value: Any, dtype: torch.dtype) -> Any:
-    if isinstance(value, torch.Tensor):
-        wide = value.detach().clone()
-        wide = wide.to(dtype) if wide.is_floating_point() else wide
-        return wide.requires_grad_(value.requires_grad)
-    if isinstance(value, tuple) and hasattr(value, "_fields"):
-        return type(value)(*(_widened(child, dtype) for child in value))
-    if isinstance(value, tuple | list):
-        return type(value)(_widened(child, dtype) for child in value)
-    if isinstance(value, dict):
-        return {name: _widened(child, dtype) for name, child in value.items()}
-    return copy.deepcopy(value)
-
-
 class _Widen(DispatchMode):  # type: ignore[no-untyped-call]
-    """Turns every request for a narrower float (`.to(torch.bfloat16)`, `dtype=torch.float32`) into the wide one."""
+    """Turns every request for a narrower float (`.to(torch.bfloat16)`, `dtype=torch.float32`) into the wide one, and
+    gives the random numbers that were recorded.
+    """
 
-    def __init__(self, dtype: torch.dtype) -> None:
+    def __init__(self, dtype: torch.dtype, replay: Replay | None) -> None:
         super().__init__()  # type: ignore[no-untyped-call]
         self._dtype = dtype
+        self._replay = replay
 
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         asked = dict(kwargs or {})
         if asked.get("dtype") in _NARROW:
             asked["dtype"] = self._dtype
         result = func(*args, **asked)
+        if self._replay is not None:
+            result = self._replay.given(func, args, kwargs or {}, result)
         # `torch.tensor([...], dtype=...)` is filled before any dispatch, and then lifted.
         is_literal = func is torch.ops.aten.lift_fresh.default and result.dtype in _NARROW
         return result.to(self._dtype) if is_literal else result

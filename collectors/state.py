@@ -10,25 +10,18 @@ import random
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from types import ModuleType
-from typing import Any, Final
+from typing import Any
 
 import numpy as np
 import torch
 from torch.nn.modules.lazy import LazyModuleMixin
 from torch.nn.parameter import is_lazy
 
+from collectors.data import MAX_DEPTH, MODULE_INTERNALS, PLAIN, is_data
+from collectors.kept_numbers import are_alike, kept_numbers
 from collectors.outputs import gpu_bytes, tensors
 from collectors.tensor_parts import parts
 from collectors.workload import Workload
-
-MODULE_INTERNALS: Final = frozenset(vars(torch.nn.Module()))
-"""What torch itself keeps on a module: hooks, the training flag. Parameters and buffers among it are kept apart."""
-
-_PLAIN: Final = (bool, int, float, complex, str, type(None))
-_ATOMS: Final = (*_PLAIN, torch.Tensor, torch.dtype, torch.device, type)
-
-MAX_DEPTH: Final = 8
-"""A KV cache lies five containers deep in a module; what is deeper is taken for no state of a step."""
 
 
 class State:
@@ -47,9 +40,14 @@ class State:
         self._optimizer = copy.deepcopy(workload.optimizer.state_dict()) if workload.optimizer else None
         self._random = torch.get_rng_state()
         self._cuda_random = torch.cuda.get_rng_state() if workload.device == "cuda" else None
+        self._numbers = kept_numbers(workload)
         self._python_random = random.getstate()
         self._numpy_random = np.random.get_state()
         self.mutates_inputs = False
+        self.draws_from: tuple[torch.Generator, ...] = self.generators
+        """The model's own generators that a step draws from; until one was run, all."""
+        self.may_draw = True
+        """Whether a step draws random numbers of torch at all; until one was run, it may."""
         self.written: tuple[str, ...] = ()
         """The paths of what a step writes beside what it returns (`effects.written`), to be judged with its results."""
 
@@ -80,6 +78,23 @@ class State:
             torch.cuda.set_rng_state(self._cuda_random)
 
     @property
+    def generators(self) -> tuple[torch.Generator, ...]:
+        """The random generators of the model's and the inputs' own."""
+        return tuple(generator for generator, _ in (*self._model.generators, *self._inputs.generators))
+
+    @property
+    def tensors(self) -> tuple[torch.Tensor, ...]:
+        """Every tensor of the model and the inputs that was there when this was made, and could be copied."""
+        return (*self._model.tensors, *self._inputs.tensors)
+
+    def note_draws(self) -> None:
+        """See which random numbers the step drew that was run since this was made or restored."""
+        kept = (*self._model.generators, *self._inputs.generators)
+        self.draws_from = tuple(one for one, state in kept if not torch.equal(one.get_state(), state))
+        of_cuda = self._cuda_random is not None and not torch.equal(torch.cuda.get_rng_state(), self._cuda_random)
+        self.may_draw = bool(self.draws_from) or of_cuda or not torch.equal(torch.get_rng_state(), self._random)
+
+    @property
     def unread(self) -> tuple[str, ...]:
         """The types of the tensors that cannot be read, each once: whether a step changes those is not known."""
         return tuple(dict.fromkeys((*self._model.unread, *self._inputs.unread)))
@@ -102,6 +117,11 @@ class State:
         kept = self._model.value_of(tensor)
         kept = kept if kept is not None else self._inputs.value_of(tensor)
         return kept is None or _differs(tensor, kept)
+
+    def changed_numbers(self) -> tuple[str, ...]:
+        """The paths (`kept_numbers`) of the Python numbers that were not there when this was made, or were others."""
+        now, then = kept_numbers(self._workload), self._numbers
+        return tuple(path for path, one in now.items() if path not in then or not are_alike(one, then[path]))
 
     def changed_model(self) -> bool:
         """Whether any parameter, buffer, attribute or tensor of the model now differs."""
@@ -126,12 +146,18 @@ class _Snapshot:
         self._tensors: list[tuple[torch.Tensor, torch.Tensor]] = []
         self._values: dict[int, torch.Tensor] = {}
         self._containers: list[_Kept] = []
-        self._generators: list[tuple[torch.Generator, torch.Tensor]] = []
+        self.generators: list[tuple[torch.Generator, torch.Tensor]] = []
+        self._draws: list[tuple[Callable[[Any], None], Any]] = []
+        """How the generators of Python and numpy that lie here are set, and to what."""
         self._seen: set[int] = set()
         self.unread: list[str] = []
         """The types of the tensors whose values cannot be read: what a step does to them is not seen."""
         for root in roots:
             self._walk(root, 0)
+
+    @property
+    def tensors(self) -> tuple[torch.Tensor, ...]:
+        return tuple(tensor for tensor, _ in self._tensors)
 
     @property
     def kept_bytes(self) -> int:
@@ -143,8 +169,10 @@ class _Snapshot:
         with torch.no_grad():
             for tensor, value in self._tensors:
                 _put_back(tensor, value)
-        for generator, state in self._generators:
+        for generator, state in self.generators:
             generator.set_state(state)
+        for set_to, drawn in self._draws:
+            set_to(drawn)
 
     def value_of(self, tensor: torch.Tensor) -> torch.Tensor | None:
         """What it held; None for one that was not there, or could not be copied."""
@@ -158,7 +186,7 @@ class _Snapshot:
         return any(kept.differs() for kept in self._containers) or any(_differs(t, v) for t, v in self._tensors)
 
     def _walk(self, value: object, depth: int) -> None:
-        if depth > MAX_DEPTH or isinstance(value, (*_PLAIN, type)) or id(value) in self._seen:
+        if depth > MAX_DEPTH or isinstance(value, (*PLAIN, type)) or id(value) in self._seen:
             return
         self._seen.add(id(value))
         match value:
@@ -169,15 +197,25 @@ class _Snapshot:
                 for module in value.modules():
                     self._walk_module(module)
             case torch.Generator():
-                self._generators.append((value, value.get_state()))
+                self.generators.append((value, value.get_state()))
+            case random.Random():
+                self._draws.append((value.setstate, value.getstate()))
+            case np.random.RandomState():
+                self._draws.append((value.set_state, value.get_state()))
+            case np.random.Generator():
+                bits = value.bit_generator
+                self._draws.append((functools.partial(setattr, bits, "state"), copy.deepcopy(bits.state)))
             case dict() | list() | deque() | set():
                 self._hold(value, depth)
             case tuple():
                 for child in value:
                     self._walk(child, depth + 1)
             case _ if is_data(value):
-                for fields in _fields(value):
-                    self._hold(fields, depth)
+                held = getattr(value, "__dict__", None)
+                if isinstance(held, dict):
+                    self._hold(held, depth)
+                elif dataclasses.is_dataclass(value):
+                    self._note(_KeptSlots(value), depth)
 
     def _keep(self, tensor: torch.Tensor) -> None:
         kept = _copy_of(tensor)
@@ -198,7 +236,9 @@ class _Snapshot:
         self._hold(vars(module), 0, without=MODULE_INTERNALS)
 
     def _hold(self, container: Any, depth: int, without: frozenset[str] = frozenset()) -> None:
-        kept = _Kept(container, without)
+        self._note(_Kept(container, without), depth)
+
+    def _note(self, kept: _Kept, depth: int) -> None:
         self._containers.append(kept)
         for child in kept.children():
             self._walk(child, depth + 1)
@@ -260,13 +300,30 @@ class _Kept:
         return copy.copy(self.container)
 
 
+class _KeptSlots(_Kept):
+    """A slotted dataclass and what its fields held; one that was not set is unset again."""
+
+    def __init__(self, container: object) -> None:
+        super().__init__(container, frozenset())
+
+    def put_back(self) -> None:
+        for name in self._now().keys() - self._items.keys():
+            object.__delattr__(self.container, name)
+        for name, value in self._items.items():
+            object.__setattr__(self.container, name, value)  # a frozen one too: nobody can have changed it
+
+    def _now(self) -> Any:
+        names = (field.name for field in dataclasses.fields(self.container))
+        return {name: getattr(self.container, name) for name in names if hasattr(self.container, name)}
+
+
 def _are_same(left: Iterable[object], right: Iterable[object]) -> bool:
     pairs = list(left), list(right)
     return len(pairs[0]) == len(pairs[1]) and all(_is_same(a, b) for a, b in zip(*pairs, strict=True))
 
 
 def _is_same(left: object, right: object) -> bool:
-    return left is right or (isinstance(left, _PLAIN) and type(left) is type(right) and left == right)
+    return left is right or (isinstance(left, PLAIN) and type(left) is type(right) and left == right)
 
 
 def _held_by(function: Callable[..., Any] | None) -> Iterator[object]:
@@ -290,32 +347,6 @@ def _held_by(function: Callable[..., Any] | None) -> Iterator[object]:
                     yield cell.cell_contents
 
 
-def is_data(value: object, depth: int = 0) -> bool:
-    """Whether an object and all it holds are data. A logger, a lock or a stream is not, and is left alone."""
-    if isinstance(value, _ATOMS):
-        return True
-    if depth > MAX_DEPTH:
-        return False
-    if isinstance(value, dict):
-        return all(is_data(child, depth + 1) for child in value.values())
-    if isinstance(value, list | tuple | set | deque):
-        return all(is_data(child, depth + 1) for child in value)
-    if callable(value) or isinstance(value, torch.nn.Module):
-        return False
-    fields = _fields(value)
-    return bool(fields) and all(is_data(child, depth + 1) for held in fields for child in held.values())
-
-
-def _fields(value: object) -> tuple[dict[str, Any], ...]:
-    """What an object holds by name: a live dict, or of a slotted dataclass a copy, whose tensors alone are put back."""
-    held = getattr(value, "__dict__", None)
-    if isinstance(held, dict):
-        return (held,)
-    if dataclasses.is_dataclass(value):
-        return ({f.name: getattr(value, f.name, None) for f in dataclasses.fields(value)},)
-    return ()
-
-
 def _put_back(tensor: torch.Tensor, kept: torch.Tensor) -> None:
     # Written only where it differs: copy_ bumps a tensor's version, which invalidates what CUDA graphs and
     # autograd assume of unchanged weights.
@@ -324,7 +355,18 @@ def _put_back(tensor: torch.Tensor, kept: torch.Tensor) -> None:
     if _kind(tensor) != _kind(kept):
         tensor.data = kept.clone()
     else:
-        tensor.copy_(kept)
+        _without_repeats(tensor).copy_(_without_repeats(kept, like=tensor))
+
+
+def _without_repeats(tensor: torch.Tensor, like: torch.Tensor | None = None) -> torch.Tensor:
+    """What of a tensor lies apart in memory, or the same part of another: an expanded one cannot be written to."""
+    laid = tensor if like is None else like
+    if laid.layout != torch.strided or laid.is_nested:
+        return tensor
+    for dim, stride in enumerate(laid.stride()):
+        if stride == 0 and tensor.shape[dim] > 1:
+            tensor = tensor.narrow(dim, 0, 1)
+    return tensor
 
 
 def _differs(tensor: torch.Tensor, kept: torch.Tensor) -> bool:

@@ -14,7 +14,9 @@ How it is measured
     wrong, eager runs eight times more with weights one unit of rounding off:
     where a value lies next to the corner of a ReLU, that alone changes whole
     gradients, and as much is allowed. Tensors of another number, shape or
-    dtype, and a NaN where eager has none, are wrong whatever the rest.
+    dtype, and a NaN where eager has none, are wrong whatever the rest. So is
+    another Python number on a module (a counter) than the model leaves there,
+    where that stays the same on quite other weights and inputs.
 
 What to do
     Look for code that asks whether it is compiled or traced
@@ -26,7 +28,8 @@ When it is wrong
     Where the branch for compiled code is meant to differ, as an approximation
     that export needs. It stays undecided, and says so, where only eager could
     be compared with, where integers differ (rounding can swap two that are
-    near), and where a step is random.
+    near), and where a step is random. A counter that the model keeps for
+    eager runs alone (`if not torch.compiler.is_compiling()`) is reported too.
 """
 
 from __future__ import annotations

@@ -100,8 +100,17 @@ def test_on_a_gpu_what_is_profiled_is_never_timed_afterwards(run: Run) -> None:
     driver = FakeDriver(saves={"cuda_graphs": 0.3})
     run(driver)
     profiled = driver.methods.index("profile")
-    after = ["judge_default", "run_variants", "known_device", "measure_device", "load", "start", "prepare_judge"]
-    assert driver.methods[profiled + 1 : profiled + 8] == after
+    after = [
+        "judge_default",
+        "facts",
+        "run_variants",
+        "known_device",
+        "measure_device",
+        "load",
+        "start",
+        "prepare_judge",
+    ]
+    assert driver.methods[profiled + 1 : profiled + 9] == after
     assert driver.methods[-1] == "profile_plan"
 
 
@@ -111,8 +120,8 @@ def test_a_device_that_was_measured_before_takes_no_process_of_its_own(run: Run)
     assert run(driver).report.device == known
     assert "measure_device" not in driver.methods
     profiled = driver.methods.index("profile")
-    after = ["judge_default", "run_variants", "known_device", "load"]
-    assert driver.methods[profiled + 1 : profiled + 5] == after, "the trials get a process that never profiled"
+    after = ["judge_default", "facts", "run_variants", "known_device", "load"]
+    assert driver.methods[profiled + 1 : profiled + 6] == after, "the trials get a process that never profiled"
 
 
 def test_on_a_cpu_one_process_does_it_all(run: Run) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+
 import pytest
 import torch
 
@@ -66,3 +68,42 @@ def test_a_gradient_that_rounding_alone_decides_is_no_accusation() -> None:
     assert accuracy.is_right
     assert accuracy.error > 0.05
     assert accuracy.eager_error > 0.05
+
+
+class Forgetful(torch.nn.Module):
+    """Keeps count of its calls and of the time, and when compiled does not count."""
+
+    def __init__(self, forgets: bool) -> None:
+        super().__init__()
+        self.layer = torch.nn.Linear(8, 8)
+        self.forgets, self.calls, self.last = forgets, 0, 0
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        self.count(self.forgets and torch.compiler.is_compiling())
+        y: torch.Tensor = self.layer(x)
+        return y
+
+    def count(self, is_over: bool) -> None:
+        self.calls = 1 if not is_over else 0
+        self.note()
+
+    @torch.compiler.disable
+    def note(self) -> None:
+        self.last = time.perf_counter_ns()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("forgets", [True, False])
+def test_a_number_that_the_compiled_model_does_not_keep_is_told_and_what_ever_changes_is_noted(forgets: bool) -> None:
+    session = Session(a_workload(Forgetful(forgets)), lambda event: None)
+    try:
+        session.start()
+        session.capture()
+        accuracy = session.judge_default()
+        notes = session.facts().notes
+    finally:
+        session.close()
+    assert accuracy is not None
+    assert accuracy.is_right is not forgets
+    assert (accuracy.detail == "0 where the model itself leaves 1") is forgets
+    assert [note for note in notes if note.startswith("number last differs from run to run")]

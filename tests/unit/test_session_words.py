@@ -5,7 +5,7 @@ from __future__ import annotations
 from analyzer.core.plan import EAGER, FUSED
 from analyzer.core.samples import Samples
 from analyzer.core.trial import Accuracy, AccuracyReference, TrialOutcome
-from analyzer.session_words import first_step_notes, way, wrong_reason
+from analyzer.session_words import drawn_note, first_step_notes, unsteady_note, varying_note, way, wrong_reason
 
 WRONG = Accuracy(AccuracyReference.FLOAT64, 0.5, 1e-7, 5e-7, is_right=False, worst="output[0]")
 
@@ -28,3 +28,12 @@ def test_what_cannot_be_read_is_named_and_else_nothing_is_said() -> None:
     results, kept = first_step_notes((), ("output[1]",), ("Opaque",))
     assert "output[1] cannot be read" in results
     assert "type Opaque" in kept
+
+
+def test_what_is_not_compared_is_named_and_no_more_than_three() -> None:
+    one, many = unsteady_note(("number seen",)), unsteady_note(tuple("abcde"))
+    assert one == "number seen differs from run to run of the model itself, from one state and one seed: not compared"
+    assert many.startswith("a, b, c and 2 more differ from run")
+    assert varying_note(("output[0]",)).startswith("output[0] changes its shape")
+    assert varying_note(("output[0]", "output[1]")).startswith("output[0], output[1] change their shape")
+    assert "values are not" in drawn_note(("output[1]",))

@@ -16,7 +16,7 @@ from collectors.reference import SHAKEN_RUNS, Results, first_results, reference_
 from collectors.state import State
 from collectors.step import Stepper
 from collectors.workload import Workload
-from optimizers.accuracy import relative_error
+from optimizers.likeness import relative_error
 from tests.workloads import Mlp, a_stepper, a_workload
 
 
@@ -221,3 +221,197 @@ def test_a_complex_buffer_keeps_its_imaginary_part_in_the_wider_copy() -> None:
             return torch.view_as_real(x * self.turn)
 
     assert wide_error_of(Turning()) < 1e-6
+
+
+def wider_run(
+    model: Any, x: torch.Tensor, mode: Mode = Mode.INFERENCE
+) -> tuple[Results, AccuracyReference, Results | None]:
+    """What eager gives and writes, and what the run in higher precision says."""
+    work = a_workload(model, x, mode)
+    state = State(work)
+    stepper = Stepper(work, work.model, state)
+    stepper.run()
+    state.note_draws()
+    state.written = written(work, state)
+    return first_results(stepper), *reference_results(work, state)
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
+def test_a_generator_of_the_models_own_draws_in_the_wider_run_what_it_drew(dtype: torch.dtype) -> None:
+    class Noisy(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.linear = nn.Linear(4, 4, dtype=dtype)
+            self.generator = torch.Generator().manual_seed(3)
+
+        def forward(self, x: torch.Tensor) -> Any:
+            noise = torch.randn(x.shape, generator=self.generator, dtype=dtype)
+            mask = torch.empty_like(x).bernoulli_(0.5, generator=self.generator)
+            return self.linear(x) + noise, mask, torch.rand(64, generator=self.generator)
+
+    model = Noisy()
+    before = model.generator.get_state()
+    eager, kind, wide = wider_run(model, torch.randn(16, 4, dtype=dtype))
+    assert wide is not None
+    assert kind is AccuracyReference.FLOAT64
+    off = [relative_error(own[1], true[1]) for own, true in zip(eager, wide, strict=True)]
+    assert 0 < off[0] < 4 * torch.finfo(dtype).eps
+    assert off[1:] == [0.0, 0.0]
+    assert all(true.dtype == torch.float64 for _, true in wide)
+    assert torch.equal(model.generator.get_state(), before)
+
+
+def test_a_wider_run_that_draws_otherwise_than_the_model_does_not_speak() -> None:
+    class Fickle(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.linear = nn.Linear(4, 4)
+            self.generator = torch.Generator().manual_seed(3)
+
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            size = 3 if x.dtype == torch.float64 else 4
+            noise = torch.rand(size, generator=self.generator).sum()
+            y: torch.Tensor = self.linear(x)
+            return y + noise
+
+    _, kind, wide = wider_run(Fickle(), torch.randn(3, 4))
+    assert (kind, wide) == (AccuracyReference.EAGER, None)
+
+
+def test_a_model_that_draws_nothing_is_run_once_and_no_more() -> None:
+    calls = []
+
+    class Counted(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.linear = nn.Linear(4, 4)
+
+        def forward(self, x: torch.Tensor) -> Any:
+            calls.append(x.dtype)
+            return self.linear(x)
+
+    wider_run(Counted(), torch.randn(3, 4))
+    assert calls == [torch.float32, torch.float32, torch.float64]
+
+
+class Sliced(nn.Module):
+    """Writes into its buffer through attributes that are parts of it, wherever they are kept."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.linear = nn.Linear(4, 4)
+        self.register_buffer("cache", torch.zeros(4, 4))
+        cache = self.get_buffer("cache")
+        self.row, self.kept = cache[0], {"rows": [cache[1], (cache[2],)]}
+        self.often = cache[3].expand(3, 4)
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        y: torch.Tensor = self.linear(x)
+        rows: Any = self.kept["rows"]
+        with torch.no_grad():
+            self.row.add_(y[0] / 3)
+            rows[0].add_(y[1] / 3)
+            rows[1][0].copy_(y[2] / 3)
+            self.get_buffer("cache")[3] += 1 / 3
+        return y + self.get_buffer("cache").sum() + self.often
+
+
+def test_an_attribute_that_is_a_part_of_a_buffer_is_one_in_the_wider_copy_too() -> None:
+    model = Sliced()
+    eager, kind, wide = wider_run(model, torch.randn(3, 4))
+    assert wide is not None
+    assert kind is AccuracyReference.FLOAT64
+    assert [path for path, _ in wide] == [path for path, _ in eager]
+    assert {"buffer cache", "attribute row", "attribute kept['rows'][1][0]"} <= {path for path, _ in wide}
+    assert all(true.dtype == torch.float64 for _, true in wide)
+    assert all(0 < relative_error(own[1], true[1]) < 1e-6 for own, true in zip(eager, wide, strict=True))
+    assert model.row.data_ptr() == model.get_buffer("cache").data_ptr()
+    assert model.row.dtype == torch.float32
+
+
+def test_a_matrix_kept_as_a_plain_attribute_is_widened() -> None:
+    """As it was, its product with a wider input was refused, and nothing in higher precision ran at all."""
+
+    class Plain(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.table = torch.randn(4, 4)
+            self.made = nn.Linear(4, 4).weight * 2  # no leaf: it cannot be copied deeply as it is
+
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            return x @ self.table @ self.made
+
+    eager, kind, wide = wider_run(Plain(), torch.randn(3, 4))
+    assert wide is not None
+    assert kind is AccuracyReference.FLOAT64
+    assert 0 < relative_error(eager[0][1], wide[0][1]) < 1e-6
+
+
+def test_inputs_that_share_memory_share_it_in_the_wider_copy_too() -> None:
+    def shift(whole: torch.Tensor, part: torch.Tensor) -> torch.Tensor:
+        part.add_(1)
+        return whole / 3
+
+    x = torch.arange(4.0)
+    eager, kind, wide = wider_run(shift, (x, x[1:3]))  # type: ignore[arg-type]
+    assert wide is not None
+    assert kind is AccuracyReference.FLOAT64
+    assert relative_error(eager[0][1], wide[0][1]) < 1e-7
+    assert x.tolist() == [0.0, 1.0, 2.0, 3.0]
+
+
+def test_a_parameter_of_a_type_of_its_own_and_one_used_twice_stay_so() -> None:
+    class Own(nn.Parameter):
+        pass
+
+    class Tied(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.first = nn.Linear(4, 4, bias=False)
+            self.second = nn.Linear(4, 4, bias=False)
+            self.second.weight = self.first.weight
+            self.scale = Own(torch.full((4,), 1 / 3))
+            self.first.weight.named = "both"  # type: ignore[attr-defined]
+
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            assert self.first.weight is self.second.weight
+            assert self.first.weight.named == "both"  # type: ignore[attr-defined]
+            y: torch.Tensor = self.second(self.first(x)) * self.scale
+            return y
+
+    eager, kind, wide = wider_run(Tied(), torch.randn(3, 4), Mode.TRAINING)
+    assert wide is not None
+    assert kind is AccuracyReference.FLOAT64
+    assert [path for path, _ in wide] == ["output", "loss", "grad:scale", "grad:first.weight"]
+    assert all(relative_error(own[1], true[1]) < 1e-5 for own, true in zip(eager, wide, strict=True))
+
+
+def test_a_number_is_read_of_the_wider_copy() -> None:
+    class Keeping(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.linear = nn.Linear(4, 4)
+            self.scale, self.calls = 0.0, 0
+
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            y: torch.Tensor = self.linear(x)
+            self.scale, self.calls = y.sum().item(), self.calls + 1
+            return y
+
+    eager, _, wide = wider_run(Keeping(), torch.randn(3, 4))
+    assert wide is not None
+    own, true = dict(eager), dict(wide)
+    assert 0 < abs(own["number scale"] - true["number scale"]) < 1e-5
+    assert true["number calls"].item() == own["number calls"].item() == 1
+
+
+def test_of_a_data_set_only_the_slices_are_copied() -> None:
+    data = torch.arange(4096.0)
+
+    def model(x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
+        assert x.dtype == torch.float32 or x.untyped_storage().nbytes() == 4 * 8
+        return x + y / 3
+
+    _, kind, wide = wider_run(model, (data[:4], data[8:12]))  # type: ignore[arg-type]
+    assert wide is not None
+    assert kind is AccuracyReference.FLOAT64

@@ -41,6 +41,12 @@ class Cache:
         layer.length += 1
 
 
+@dataclass(slots=True)
+class Slotted:
+    count: int = 0
+    last: torch.Tensor | None = None
+
+
 class Stateful(nn.Module):
     """Holds one of each kind of state; a step changes all of them."""
 
@@ -324,3 +330,103 @@ def test_looking_at_sizes_copies_nothing_and_a_cpu_holds_nothing_of_a_gpu() -> N
     state = State(a_workload(model, (torch.zeros(1),)))
     assert state.kept_bytes == 0
     assert (3,) in state.sizes().of.values()
+
+
+def test_what_a_slotted_dataclass_holds_is_put_back() -> None:
+    class Keeps(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.slot = Slotted()
+            self.dtype = torch.float32
+
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            self.slot.count += 1
+            self.slot.last = x
+            return x
+
+    model = Keeps()
+    state = State(a_workload(model, X))
+    slot = model.slot
+    model(X)
+    assert state.changed_model()
+    state.restore()
+    assert model.slot is slot
+    assert slot == Slotted()
+    assert not state.changed_model()
+
+
+def test_generators_that_a_model_keeps_of_python_and_numpy_are_put_back() -> None:
+    class Noisy(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.of_python = random.Random(3)
+            self.of_numpy = np.random.default_rng(3)
+            self.older = np.random.RandomState(3)
+
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            return x + self.of_python.random() + self.of_numpy.random() + self.older.rand()
+
+    model = Noisy()
+    state = State(a_workload(model, X))
+    first, second = model(X), model(X)
+    assert not torch.equal(first, second)
+    state.restore()
+    assert torch.equal(model(X), first)
+
+
+def test_attributes_that_are_parts_of_a_buffer_are_put_back_and_stay_parts_of_it() -> None:
+    class Sharing(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.inner = nn.Module()
+            self.inner.register_buffer("whole", torch.arange(12.0).reshape(3, 4))
+            whole = self.inner.get_buffer("whole")
+            self.row, self.often = whole[0], whole[1].expand(5, 4)
+            self.others = [whole[:, 1], (whole[2],)]
+
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            self.row += 1
+            self.inner.get_buffer("whole")[1] *= 2
+            self.others[1][0].zero_()
+            self.row = self.row + 1
+            return self.often * 1
+
+    model = Sharing()
+    whole = model.inner.get_buffer("whole")
+    before = whole.clone()
+    state = State(a_workload(model, X))
+    first = model(X)
+    assert not torch.equal(whole, before)
+    state.restore()
+    assert torch.equal(whole, before)
+    assert model.row.data_ptr() == whole.data_ptr()
+    assert torch.equal(model.often, before[1].expand(5, 4))
+    assert torch.equal(model(X), first)
+
+
+def test_the_generators_that_a_step_drew_from_are_known() -> None:
+    own, idle = torch.Generator().manual_seed(3), torch.Generator().manual_seed(3)
+
+    class Drawing(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.kept = [own, idle]
+            self.is_on = False
+
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            return x + torch.rand((), generator=self.kept[0]) if self.is_on else x
+
+    model = Drawing()
+    state = State(a_workload(model, X))
+    assert state.may_draw
+    model(X)
+    state.note_draws()
+    assert (state.may_draw, state.draws_from) == (False, ())
+    model.is_on = True
+    model(X)
+    state.note_draws()
+    assert (state.may_draw, state.draws_from) == (True, (own,))
+    state.restore()
+    torch.rand(())
+    state.note_draws()
+    assert (state.may_draw, state.draws_from) == (True, ())

@@ -14,7 +14,8 @@ from collectors.outputs import detached, float_sum, not_finite, unread
 from collectors.reference import reference_results, step_results
 from collectors.state import State
 from collectors.tensor_parts import parts
-from optimizers.accuracy import Judge, are_equal
+from optimizers.accuracy import Judge
+from optimizers.likeness import are_equal
 from tests.workloads import a_stepper, a_workload
 
 pytestmark = [

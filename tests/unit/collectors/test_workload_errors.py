@@ -107,3 +107,14 @@ def test_a_workload_made_by_its_fields_is_told_of_the_way_to_make_one(tmp_path: 
     with pytest.raises(TypeError) as caught:
         Workload(model=nn.Linear(2, 2), inputs=(torch.ones(1, 2),))  # type: ignore[call-arg]
     assert "Workload.of(model, inputs" in str(user_error(caught.value, root=tmp_path, doing="x").hint)
+
+
+@pytest.mark.parametrize("model", [nn.Linear(2, 2), nn.Sequential(nn.Linear(2, 2))])
+def test_an_optimizer_that_wants_parameters_and_is_given_the_model_is_told_how(
+    model: nn.Module, tmp_path: Path
+) -> None:
+    with pytest.raises(TypeError) as caught:
+        torch.optim.SGD(model, lr=0.1)  # type: ignore[arg-type]
+    said = user_error(caught.value, root=tmp_path, doing="calling get_optimizer(model)")
+    assert "call its argument params" in str(said.hint)
+    assert user_error(caught.value, root=tmp_path, doing="running the model").hint is None

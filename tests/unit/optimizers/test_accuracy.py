@@ -10,7 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from analyzer.core.trial import Accuracy, AccuracyReference
-from optimizers.accuracy import ACCUSED, FACTOR, FLOOR_LIMIT, Judge, accused, are_equal, judge_of, relative_error
+from optimizers.accuracy import ACCUSED, FACTOR, FLOOR_LIMIT, Judge, accused, judge_of
+from optimizers.likeness import are_equal, relative_error
 
 torch.manual_seed(0)
 W, X = torch.randn(64, 64), torch.randn(32, 64)
@@ -371,3 +372,93 @@ def test_a_sum_that_cancels_is_not_wrong_for_how_its_rounding_came_out(is_random
     judge = Judge(AccuracyReference.FLOAT64, wide, with_bias(2e-7), spread, is_random)
     assert judge.judge(with_bias(1.1e-5)).is_right
     assert not judge.judge(with_bias(1e-3)).is_right
+
+
+def drawn(*values: int) -> torch.Tensor:
+    return torch.tensor(values)
+
+
+def test_of_a_random_step_only_what_depends_on_the_seed_is_excused() -> None:
+    runs = named(ONES, drawn(1, 2), drawn(7)), named(ONES, drawn(1, 2), drawn(7)), named(ONES, drawn(3, 4), drawn(7))
+    judge = judge_of(runs, AccuracyReference.FLOAT64, named(ONES.double(), drawn(1, 2), drawn(7)))
+    assert judge.is_random
+    assert is_right(judge, ONES, drawn(5, 6), drawn(7))
+    assert judge.drawn_anew(named(ONES, drawn(5, 6), drawn(7))) == ("output[1]",)
+    assert judge.drawn_anew(named(ONES, drawn(1, 2), drawn(7))) == ()
+    assert not is_right(judge, ONES, drawn(5, 6), drawn(8))
+    assert not is_right(judge, ONES * 1.01, drawn(5, 6), drawn(7))
+    assert not is_right(judge, torch.zeros(64), drawn(5, 6), drawn(7))
+    assert not is_right(judge, ONES, drawn(5, 6, 7), drawn(7))
+    assert not is_right(judge, ONES, drawn(5, 6).int(), drawn(7))
+
+
+def test_more_seeds_show_what_chance_had_hidden() -> None:
+    runs = (named(ONES, drawn(0)), named(ONES, drawn(0)), named(ONES * 2, drawn(0)))
+    judge = judge_of(runs, AccuracyReference.EAGER, None)
+    found = judge.judge(named(ONES, drawn(1)))
+    assert not found.is_right
+    assert judge.doubts(found)
+    wiser = judge.seeded([named(ONES * 3, drawn(0)), named(ONES * 9, drawn(1)), named(ONES)])
+    assert wiser.uncompared == {"output[1]"}
+    assert is_right(judge.seeded([named(ONES * 9, drawn(1))]), ONES * 5, drawn(1))
+    assert not is_right(judge.seeded([named(ONES * 3, drawn(0))]), ONES, drawn(1))
+    assert wiser.judge(named(ONES * 5, drawn(4))).is_right
+
+
+def test_shapes_that_the_seed_decides_are_left_out_and_what_runs_give_each_time_anew() -> None:
+    once = named(ONES, drawn(1, 2), drawn(7), ONES)
+    again = named(ONES, drawn(1, 2), drawn(8), ONES * (1 + 1e-6))
+    judge = judge_of((once, again, named(ONES, drawn(1), drawn(7), ONES)), AccuracyReference.EAGER, None)
+    assert judge.uncompared == {"output[1]", "output[2]"}
+    assert not judge.is_random
+    assert judge.judge((("output[0]", ONES), ("output[3]", ONES))).is_right
+    assert is_right(judge, ONES, drawn(1, 2, 3), drawn(9), ONES * (1 + 2e-6))
+    assert not is_right(judge, ONES, drawn(1, 2, 3), drawn(9), ONES * (1 + 1e-4))
+    assert judge.repeat_errors == (0.0, pytest.approx(1e-6, rel=0.1))
+
+
+def test_rounding_that_changes_from_run_to_run_makes_no_step_random_and_hides_no_dropout() -> None:
+    """Atomic additions of a GPU: two equal runs differ in their last bits."""
+    once, again = named(ONES, ONES), named(ONES, ONES * (1 + 1e-6))
+    assert not judge_of((once, again, named(ONES, ONES * (1 - 1e-6))), AccuracyReference.EAGER, None).is_random
+    keep = (torch.arange(64) % 2).float()
+    judge = judge_of((once, again, named(ONES, ONES * keep)), AccuracyReference.EAGER, None)
+    assert judge.is_random
+    assert is_right(judge, ONES, ONES * keep.flip(0))
+
+
+def test_nothing_left_to_compare_is_said() -> None:
+    judge = judge_of((named(drawn(1)), named(drawn(2)), named(drawn(3))), AccuracyReference.EAGER, None)
+    found = judge.judge(named(drawn(4)))
+    assert (found.is_right, found.detail) == (True, "nothing that could be compared")
+
+
+def test_one_whole_number_that_rounding_changes_may_be_any_and_one_that_it_does_not_must_be_equal() -> None:
+    judge = Judge(AccuracyReference.EAGER, None, named(drawn(4), torch.tensor(4)))
+    wiser = judge.shaken([named(drawn(5), torch.tensor(4))])
+    assert is_right(wiser, drawn(6), torch.tensor(4))
+    assert not is_right(wiser, drawn(4), torch.tensor(6))
+
+
+def test_a_python_float_has_the_rounding_of_float32_and_is_no_measure_of_others() -> None:
+    def beside(scale: float, gradient: float) -> Any:
+        return ("grad:bias", torch.full((4,), gradient)), ("number scale", torch.tensor(scale, dtype=torch.float64))
+
+    truth = (("grad:bias", torch.zeros(4).double()), ("number scale", torch.tensor(1e6, dtype=torch.float64)))
+    judge = Judge(AccuracyReference.FLOAT64, truth, beside(1e6, 0.0))
+    assert judge.judge(beside(1e6 * (1 + 2**-23), 0.0)).is_right
+    assert not judge.judge(beside(1e6 * 1.001, 0.0)).is_right
+    noisy = Judge(AccuracyReference.FLOAT64, truth, beside(1e6, 1e-3))
+    assert not noisy.judge(beside(1e6, 10.0)).is_right
+
+
+def test_a_number_that_stays_whatever_is_computed_is_wrong_for_sure_where_it_differs() -> None:
+    def with_calls(calls: int) -> Any:
+        return (("number calls", torch.tensor(calls)),)
+
+    judge = Judge(AccuracyReference.EAGER, None, with_calls(1)).shaken([])
+    assert judge.judge(with_calls(2)).detail is None
+    assert judge.holding([]).judge(with_calls(2)).detail is None
+    assert judge.holding([with_calls(1), with_calls(3)]).judge(with_calls(2)).detail is None
+    assert judge.holding([with_calls(1)] * 2).judge(with_calls(2)).detail == "2 where the model itself leaves 1"
+    assert judge.holding([with_calls(1)]).judge(with_calls(1)).is_right
