@@ -10,9 +10,13 @@ import torch
 
 from analyzer.core.device import VECTOR, Device, Peak, Source
 from collectors.device_cpu import empty_op_ns
-from collectors.device_launch import measure_launches
+from collectors.device_launch import LaunchCosts, measure_launches
 from collectors.device_products import measure_products
 from collectors.device_rates import Chip, Rates, measure_rates, triton_kernels
+
+REPLAY_UNKNOWN: Final = (
+    "what a CUDA graph costs came out as noise, so that none is foretold: analyze doctor --renew on an idle machine"
+)
 
 _ON: Final = "cuda"
 
@@ -54,8 +58,15 @@ def measure_cuda(name: str) -> Device:
         replay_host_ns=launches.replay_host_ns,
         empty_kernel_ns=launches.empty_kernel_ns,
         empty_op_ns=empty_op,
-        notes=(*products.notes, *(() if kernels_note is None else (kernels_note,))),
+        notes=(*products.notes, *(() if kernels_note is None else (kernels_note,)), *launch_notes(launches)),
     )
+
+
+def launch_notes(launches: LaunchCosts) -> tuple[str, ...]:
+    """What is not known although the profiler shows kernels: the host was too busy."""
+    if launches.empty_kernel_ns is None or launches.kernel_gap_ns is not None:
+        return ()
+    return (REPLAY_UNKNOWN,)
 
 
 def median_ns(call: Callable[[], object]) -> float:

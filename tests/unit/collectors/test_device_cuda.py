@@ -10,6 +10,7 @@ import torch
 
 from analyzer.core.device import VECTOR, Device, Peak, Source
 from collectors import device_cuda, device_launch, torch_compat
+from collectors.device_cuda import REPLAY_UNKNOWN, launch_notes
 from collectors.device_launch import LaunchCosts, Point, Profiled, Span, TimedModel, fit_line, queued_gap_ns
 from collectors.device_precision import float32_matmul_precision, tf32
 from collectors.device_products import Products
@@ -76,26 +77,38 @@ def test_a_failure_inside_puts_them_back_too() -> None:
     assert _settings() == before
 
 
+def usual(kernels: float, idle_ns: float, held_up_ns: float = 0.0) -> Point:
+    """A chain whose usual replay took the host so much longer than a quick one."""
+    return Point(kernels, idle_ns + held_up_ns, idle_ns)
+
+
 def test_the_gap_is_the_slope_and_the_replay_the_intercept() -> None:
-    points = [Point(kernels, 150_000 + 800 * kernels) for kernels in (64, 256, 512)]
+    points = [usual(kernels, 150_000 + 800 * kernels) for kernels in (64, 256, 512)]
     assert fit_line(points) == pytest.approx((800, 150_000))
 
 
 def test_noise_on_one_chain_moves_the_line_little() -> None:
-    points = [Point(64, 205_000), Point(256, 350_000), Point(512, 561_000)]
+    points = [usual(64, 205_000), usual(256, 350_000), usual(512, 561_000)]
     gap_ns, replay_ns = fit_line(points) or (0, 0)
     assert 760 < gap_ns < 840
     assert 140_000 < replay_ns < 160_000
+
+
+def test_a_host_that_held_one_chain_up_changes_neither_cost() -> None:
+    points = [usual(64, 58_000), usual(256, 96_000, held_up_ns=80_000), usual(512, 147_000)]
+    gap_ns, replay_ns = fit_line(points) or (0, 0)
+    assert 180 < gap_ns < 220
+    assert 40_000 < replay_ns < 50_000
 
 
 @pytest.mark.parametrize(
     "points",
     [
         [],
-        [Point(64, 1_000)],
-        [Point(64, 1_000), Point(64, 2_000)],
-        [Point(64, 90_000), Point(512, 80_000)],
-        [Point(64, 1_000), Point(512, 90_000)],
+        [usual(64, 1_000)],
+        [usual(64, 1_000), usual(64, 2_000)],
+        [usual(64, 90_000), usual(512, 80_000)],
+        [usual(64, 1_000), usual(512, 90_000)],
     ],
     ids=["none", "one", "equal lengths", "falling", "negative intercept"],
 )
@@ -257,3 +270,10 @@ def test_what_could_not_be_measured_is_noted(fake_gpu: pytest.MonkeyPatch) -> No
     fake_gpu.setattr(device_cuda, "measure_products", lambda on, timer: Products((), ("no int8 products: x",)))
     fake_gpu.setattr(device_cuda, "triton_kernels", lambda on: (None, "no Triton: y"))
     assert device_cuda.measure_cuda("H200").notes == ("no int8 products: x", "no Triton: y")
+
+
+def test_a_gap_that_came_out_as_noise_is_said() -> None:
+    known = LaunchCosts(6_000.0, 900.0, 1_250.0, 220.0, 60_000.0, 40_000.0)
+    noise = LaunchCosts(6_000.0, 900.0, 1_250.0, None, None)
+    blind = LaunchCosts(6_000.0, None, None, None, None)
+    assert [launch_notes(costs) for costs in (known, noise, blind)] == [(), (REPLAY_UNKNOWN,), ()]
