@@ -165,6 +165,7 @@ class _Judged:
 
     step: int
     is_counted: bool
+    is_on_gpu: bool
     own_ns: int
     work_ns: int
     dispatch_ns: int
@@ -187,7 +188,16 @@ def _judge(
     point = roof_point(kernel, device, allow_tf32)
     cost = costs.costs[index]
     is_counted = cost is not None and cost.is_counted
-    return _Judged(int(work.step[index]), is_counted, own_ns, own_ns - dispatch_ns, dispatch_ns, point, name)
+    return _Judged(
+        step=int(work.step[index]),
+        is_counted=is_counted,
+        is_on_gpu=device.kind == "cuda",
+        own_ns=own_ns,
+        work_ns=own_ns - dispatch_ns,
+        dispatch_ns=dispatch_ns,
+        point=point,
+        name=name,
+    )
 
 
 def _occupied_share(attribution: Attribution, row: int) -> float | None:
@@ -222,6 +232,7 @@ def _point(judged: _Judged) -> KernelPoint:
         is_counted,
         judged.name,
         again_ns=point.again_share * judged.own_ns,
+        is_on_gpu=judged.is_on_gpu,
     )
 
 

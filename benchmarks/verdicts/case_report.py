@@ -15,6 +15,12 @@ _BOUND_OF_PART: Final = {
     Part.LATENCY.value: Bound.LATENCY,
 }
 
+CASE_LIMIT_S: Final = 300.0
+"""One case at most: the slowest compile seen takes 60 s on two cores, and is captured twice in training."""
+
+STOPPED: Final = -1
+"""The exit code that a run is given which was stopped, or not begun."""
+
 _KEPT: Final = (
     "headline",
     "workload",
@@ -47,6 +53,11 @@ class CaseRun:
     report: dict[str, Any] | None = None
     error: str | None = None
     date: str | None = None
+
+    @property
+    def is_cut_short(self) -> bool:
+        """Whether the time of the whole recording ended before the case's own: that says nothing of the product."""
+        return self.report is None and self.exit_code == STOPPED and self.wall_s < CASE_LIMIT_S
 
 
 @dataclass(frozen=True, slots=True)

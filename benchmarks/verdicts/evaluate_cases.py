@@ -44,8 +44,14 @@ class HeldCase:
 
     @property
     def has_class(self) -> bool | None:
-        """None where the header's effect depends on hardware that is not here, or names no class."""
-        return None if self.header.is_hardware_dependent or not self.expected else self.seen.bound in self.expected
+        """None where the header's effect depends on hardware that is not here, or names no class, or the recording
+        ended before the case did.
+        """
+        return self.seen.bound in self.expected if self.is_tested and self.expected else None
+
+    @property
+    def is_tested(self) -> bool:
+        return not (self.header.is_hardware_dependent or self.run.is_cut_short)
 
     @property
     def missing(self) -> tuple[tuple[str, tuple[str, ...]], ...]:
@@ -54,7 +60,7 @@ class HeldCase:
     @property
     def has_cause(self) -> bool | None:
         """Whether any of its causes is among the findings. None where it has none that a rule is to find."""
-        if not self.causes or self.header.is_hardware_dependent:
+        if not self.causes or not self.is_tested:
             return None
         return len(self.missing) < len(self.causes)
 
@@ -110,8 +116,9 @@ def _where(device: str, runs: Sequence[CaseRun]) -> str:
 def _checks(held: Sequence[HeldCase]) -> tuple[Check, ...]:
     classes = [h.has_class for h in held if h.has_class is not None]
     found = [h.has_cause for h in held if h.has_cause is not None]
-    tags = [(tag, h) for h in held if not h.header.is_hardware_dependent for tag, _ in h.causes]
-    lost = sum(len(h.missing) for h in held if not h.header.is_hardware_dependent)
+    tags = [(tag, h) for h in held if h.is_tested for tag, _ in h.causes]
+    lost = sum(len(h.missing) for h in held if h.is_tested)
+    run = [h for h in held if not h.run.is_cut_short]
     return (
         Check("cases with the expected class", ASKED_CLASS, _share(classes), len(classes)),
         Check("cases with an expected cause among the findings", ASKED_CAUSE, _share(found), len(found)),
@@ -119,15 +126,20 @@ def _checks(held: Sequence[HeldCase]) -> tuple[Check, ...]:
         Check(
             f"verdicts wrong with confidence {SURE} or more",
             0.0,
-            float(sum(len(h.sure_and_wrong) for h in held)) if held else None,
-            len(held),
+            float(sum(len(h.sure_and_wrong) for h in held)) if run else None,
+            len(run),
             is_at_most=True,
         ),
+        Check("cases that show on this device and were recorded to their end", 1.0, _share_of(run, held), len(held)),
     )
 
 
 def _share(values: Sequence[bool]) -> float | None:
     return sum(values) / len(values) if values else None
+
+
+def _share_of(some: Sequence[HeldCase], held: Sequence[HeldCase]) -> float | None:
+    return len(some) / len(held) if held else None
 
 
 def _stated(held: Sequence[HeldCase]) -> list[Stated]:
@@ -139,7 +151,7 @@ def _stated(held: Sequence[HeldCase]) -> list[Stated]:
 
 
 def _confusion(held: Sequence[HeldCase]) -> Table:
-    count = Counter((h.expected[0], h.seen.bound) for h in held if h.expected)
+    count = Counter((h.expected[0], h.seen.bound) for h in held if h.expected and not h.run.is_cut_short)
     rows = tuple((e.value, *(str(count[e, s]) for s in Bound)) for e in Bound if any(count[e, s] for s in Bound))
     return Table("Confusion", ("the header says", *(f"we say {b.value}" for b in Bound)), rows)
 
@@ -154,7 +166,7 @@ def _all(held: Sequence[HeldCase]) -> Table:
             "—" if h.seen.confidence is None else f"{h.seen.confidence:.2f}",
             _word(h),
             ", ".join(h.seen.rules) or "none",
-            "; ".join(f"{tag} ({_rules(rules, h)})" for tag, rules in h.missing) or "—",
+            "; ".join(f"{tag} ({_rules(rules, h)})" for tag, rules in h.missing if not h.run.is_cut_short) or "—",
             _reason(h),
         )
         for h in held
@@ -190,6 +202,8 @@ def _word(h: HeldCase) -> str:
 
 def _reason(h: HeldCase) -> str:
     report = h.run.report
+    if h.run.is_cut_short:
+        return f"not recorded to its end: {h.run.error}"[:120]
     if report is None:
         return f"no report: {(h.run.error or '').strip().splitlines()[-1] if h.run.error else 'no word of why'}"[:120]
     if h.header.is_hardware_dependent:
@@ -223,7 +237,7 @@ def _corrected(held: Sequence[HeldCase], device: str) -> Table:
         for h in held
         if h.corrected is not None
     )
-    tested = [h for h in held if not h.header.is_hardware_dependent and h.header.expected(device)]
+    tested = [h for h in held if h.is_tested and h.header.expected(device)]
     right = sum(h.seen.bound in h.header.expected(device) for h in tested)
     columns = ("case", "the header says", "class as measured", "causes that do not show", "measured", "on")
     note = f"A measurement beats the header. By the headers alone {right} of {len(tested)} classes are right."
@@ -231,8 +245,9 @@ def _corrected(held: Sequence[HeldCase], device: str) -> Table:
 
 
 def _tags(held: Sequence[HeldCase]) -> Table:
-    lost = Counter(rule for h in held for _, rules in h.missing for rule in rules)
-    found = Counter(rule for h in held for _, rules in h.causes for rule in rules if rule in h.seen.rules)
+    run = [h for h in held if not h.run.is_cut_short]
+    lost = Counter(rule for h in run for _, rules in h.missing for rule in rules)
+    found = Counter(rule for h in run for _, rules in h.causes for rule in rules if rule in h.seen.rules)
     rows = tuple((rule, str(found[rule]), str(lost[rule])) for rule in sorted({*lost, *found}))
     columns = ("rule", "tags it found", "tags it, or another of theirs, did not")
     return Table("By rule", columns, rows)

@@ -15,7 +15,7 @@ from typing import Any, Final
 
 from analyzer.core.errors import UsageError
 from benchmarks.verdicts.case_header import CaseHeader, read_header
-from benchmarks.verdicts.case_report import CaseRecording, CaseRun, trimmed
+from benchmarks.verdicts.case_report import CASE_LIMIT_S, STOPPED, CaseRecording, CaseRun, trimmed
 from benchmarks.verdicts.processes import ROOT, analyze_command, own_path
 from benchmarks.verdicts.stopwatch import Stopwatch
 from benchmarks.verdicts.store import read, today, write
@@ -23,9 +23,6 @@ from benchmarks.verdicts.workplace import measure_machine, working_folder
 
 FILE: Final = "cases.json.gz"
 LOG: Final = "cases.log"
-CASE_LIMIT_S: Final = 300.0
-"""One case at most: the slowest compile seen takes 60 s on two cores, and is captured twice in training."""
-
 CPU_THREADS: Final = {"OMP_NUM_THREADS": "1"}
 """One thread on a CPU, as the headers of the cases were measured; and with more of them than idle cores, a kernel of
 5 µs was seen to wait 8 ms for its last thread, which makes every verdict one about the neighbours."""
@@ -122,7 +119,7 @@ def _headline(run: CaseRun) -> str:
 def _run(path: Path, header: CaseHeader, device: str, watch: Stopwatch) -> CaseRun:
     mode = "training" if header.is_training else "inference"
     if watch.is_over:
-        return CaseRun(header.id, mode, -1, 0.0, error="the budget was spent before it")
+        return CaseRun(header.id, mode, STOPPED, 0.0, error="the budget was spent before it")
     start = time.monotonic()
     with tempfile.TemporaryDirectory() as run_folder:
         command = analyze_command(*target(path, header, Path(run_folder)), *tried(header, device))
@@ -139,7 +136,7 @@ def _run(path: Path, header: CaseHeader, device: str, watch: Stopwatch) -> CaseR
                 timeout=limit_s,
             )
         except subprocess.TimeoutExpired:
-            return CaseRun(header.id, mode, -1, time.monotonic() - start, error=f"stopped after {limit_s:.0f} s")
+            return CaseRun(header.id, mode, STOPPED, time.monotonic() - start, error=f"stopped after {limit_s:.0f} s")
     report = _report(done.stdout)
     return CaseRun(
         case=header.id,

@@ -12,7 +12,7 @@ from analyzer.core.settings import WorkloadSpec
 from analyzer.core.verdict import Bound
 from analyzer.rules import RULES
 from benchmarks.verdicts.case_header import RULES_OF_TAG, CaseHeader, causes, read_header
-from benchmarks.verdicts.case_report import CaseRecording, CaseRun, observed, trimmed
+from benchmarks.verdicts.case_report import CASE_LIMIT_S, STOPPED, CaseRecording, CaseRun, observed, trimmed
 from benchmarks.verdicts.evaluate_cases import evaluate_cases, hold
 from benchmarks.verdicts.measured_cases import MeasuredCase, read_measured
 from benchmarks.verdicts.record_cases import target, tried
@@ -140,11 +140,25 @@ def test_a_run_without_a_report_is_a_miss_with_its_reason() -> None:
     assert "no report: boom" in section.tables[1].rows[0][-1]
 
 
+@pytest.mark.parametrize("wall_s", [0.0, 139.0])
+def test_a_case_that_the_recordings_own_time_cut_short_is_neither_right_nor_wrong(wall_s: float) -> None:
+    cut = CaseRun("07_print", "inference", STOPPED, wall_s, error="the budget was spent")
+    section = evaluate_cases([CaseRecording("cpu", "2026-01-01", (cut,))], (HEADER,), "Cases (cpu)")
+    assert [c.meets for c in section.checks] == [Meets.UNKNOWN] * 4 + [Meets.NO]
+    assert section.tables[1].rows[0][5:] == ("not tested", "none", "—", "not recorded to its end: the budget was spent")
+
+
+def test_a_case_that_had_its_whole_time_is_a_miss() -> None:
+    late = CaseRun("07_print", "inference", STOPPED, CASE_LIMIT_S + 0.1, error="stopped after 300 s")
+    section = evaluate_cases([CaseRecording("cpu", "2026-01-01", (late,))], (HEADER,), "Cases (cpu)")
+    assert [c.found for c in section.checks[:2]] == [0.0, 0.0]
+
+
 def test_of_a_case_recorded_twice_the_later_report_counts() -> None:
     good = CaseRecording("cpu", "2026-01-01", (run(report(findings=[{"rule": "graph_break"}])),))
     bad = CaseRecording("cpu", "2026-01-02", (run(None),))
     section = evaluate_cases([good, bad], (HEADER,), "Cases (cpu)")
-    assert [c.found for c in section.checks] == [1.0, 1.0, 1.0, 0.0]
+    assert [c.found for c in section.checks] == [1.0, 1.0, 1.0, 0.0, 1.0]
     assert section.stated[0].is_right
 
 

@@ -70,8 +70,9 @@ def test_both_halves_of_the_items_agree_where_counters_tell_two_parts_apart(held
 
 
 def test_a_class_that_is_stated_as_sure_is_one_that_the_counters_could_say(held: tuple[Held, ...]) -> None:
+    """Over 70 were stated so before a third set showed that traffic misses the counters by 30 % and not 15 %."""
     sure = [h for h in held if h.ours.ns >= LEAST_NS and (h.ours.confidence or 0.0) >= 0.9]
-    assert len(sure) > 60
+    assert len(sure) > 50
     assert [h.item for h in sure if not h.agrees_with_either] == []
 
 

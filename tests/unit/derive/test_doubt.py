@@ -86,11 +86,35 @@ def test_a_long_kernel_that_waits_may_be_bound_by_a_cache_that_no_trace_shows() 
     assert _ns([short], traffic=0.5) == {Part.LATENCY: 5_000}
 
 
+def test_a_kernel_that_has_filled_the_gpu_is_less_often_bound_by_what_no_trace_shows() -> None:
+    filled, empty = (KernelPoint(Part.LATENCY, ns, 0.1 * ns, 0.1 * ns, is_on_gpu=True) for ns in (8_000, 4_000))
+    assert _ns([filled], traffic=1.5) == {Part.MEMORY: 8_000}
+    assert _ns([filled], traffic=0.5) == {Part.LATENCY: 8_000}
+    assert _ns([empty], traffic=1.5) == {Part.LATENCY: 4_000}
+
+
 def test_instructions_counted_for_their_kind_are_doubted_less() -> None:
-    rough = KernelPoint(Part.COMPUTE, 100_000, 80_000.0, 50_000.0, is_rough=True)
-    counted = KernelPoint(Part.COMPUTE, 100_000, 80_000.0, 50_000.0, is_rough=True, is_counted=True)
+    rough = KernelPoint(Part.COMPUTE, 100_000, 80_000.0, 45_000.0, is_rough=True)
+    counted = KernelPoint(Part.COMPUTE, 100_000, 80_000.0, 45_000.0, is_rough=True, is_counted=True)
     assert _ns([rough], arithmetic=-1.0) == {Part.MEMORY: 100_000}
     assert _ns([counted], arithmetic=-1.0) == {Part.COMPUTE: 100_000}
+
+
+def test_a_long_kernel_near_the_border_of_latency_may_wait_on_a_gpu_alone() -> None:
+    on_cpu, on_gpu = (
+        KernelPoint(Part.MEMORY, 50_000, 0.0, 21_000.0, is_on_gpu=is_on_gpu) for is_on_gpu in (False, True)
+    )
+    assert _ns([on_cpu], traffic=-1.0) == {Part.MEMORY: 50_000}
+    assert _ns([on_gpu], traffic=-1.0) == {Part.LATENCY: 50_000}
+    assert _ns([on_gpu]) == {Part.MEMORY: 50_000}
+
+
+def test_the_traffic_of_a_short_kernel_is_doubted_more_on_a_gpu_whose_cache_holds_it() -> None:
+    on_cpu, on_gpu = (KernelPoint(Part.MEMORY, 6_000, 0.0, 3_600.0, is_on_gpu=is_on_gpu) for is_on_gpu in (False, True))
+    long = KernelPoint(Part.MEMORY, 60_000, 0.0, 36_000.0, is_on_gpu=True)
+    assert _ns([on_gpu], traffic=-1.0) == {Part.LATENCY: 6_000}
+    assert _ns([on_cpu], traffic=-1.0) == {Part.MEMORY: 6_000}
+    assert _ns([long], traffic=-1.0) == {Part.MEMORY: 60_000}
 
 
 def test_a_rough_count_does_not_beat_a_full_bandwidth() -> None:

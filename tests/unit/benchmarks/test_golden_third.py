@@ -1,0 +1,102 @@
+"""What an H200's hardware counted of 181 more items' kernels, which nobody had looked at: it must not get worse.
+
+The golden is `tests/golden/counters_third_h200`. It judges the formulas, and no class was changed for what it shows:
+the figures are those of the first look, and the floors just under them.
+"""
+
+from __future__ import annotations
+
+import gzip
+import re
+from pathlib import Path
+from typing import Final
+
+import pytest
+
+from analyzer.core.budget import Part
+from benchmarks.verdicts.evaluate_counters import (
+    FIRST_LOOK_AT_CONFIDENCE,
+    OUT_OF_SAMPLE,
+    JudgedRecording,
+    counter_section,
+    judge,
+    together_section,
+)
+from benchmarks.verdicts.recorded import ItemSet
+from tests.golden.archive import zip_traces
+from tests.golden.counters_h200.load import load
+from tests.golden.record import MAX_BYTES
+
+FOLDER: Final = Path(__file__).parents[2] / "golden" / "counters_third_h200"
+MACHINES_FOLDER: Final = re.compile(rb"[\" ]/(?:tmp|home|root|work|mnt|usr|opt)/")
+
+
+@pytest.fixture(scope="module")
+def judged(tmp_path_factory: pytest.TempPathFactory) -> JudgedRecording:
+    return judge(load(FOLDER), zip_traces(tmp_path_factory.mktemp("third") / "traces.zip", FOLDER))
+
+
+def test_no_file_is_large_and_none_names_a_machines_folder() -> None:
+    files = list(FOLDER.rglob("*.gz"))
+    assert len(files) == 9
+    assert max(path.stat().st_size for path in files) <= MAX_BYTES
+    for path in files:
+        assert not MACHINES_FOLDER.search(gzip.decompress(path.read_bytes()))
+
+
+def test_every_kernel_has_its_counters(judged: JudgedRecording) -> None:
+    assert judged.recording.items is ItemSet.THIRD
+    assert len(judged.held) == judged.traced == len(judged.recording.counters) == 362
+
+
+@pytest.mark.parametrize(
+    ("figure", "floor"),
+    [
+        ("agreement by time, kernels ≥ 5 µs, unknown counted against us", 0.694),
+        ("agreement by time where we judged", 0.731),
+        ("agreement by time where we judged and the throughputs are over 5 points apart", 0.789),
+        ("not what is asked: the first figure, with either part right", 0.78),
+        ("our bytes within 15 % of DRAM's, kernels larger than the L2, unknown counted against us", 0.507),
+        ("not what is asked: the first of these, less the writes that stay in the L2", 0.757),
+    ],
+)
+def test_the_agreement_of_the_first_look_is_kept(judged: JudgedRecording, figure: str, floor: float) -> None:
+    check = next(c for c in counter_section(judged).checks if c.what.startswith(figure))
+    assert check.found is not None
+    assert check.found >= floor
+
+
+def test_what_the_page_says_of_the_first_look_is_what_it_was(judged: JudgedRecording) -> None:
+    section = counter_section(judged)
+    assert OUT_OF_SAMPLE in section.notes
+    first = section.checks[0].found
+    assert first is not None
+    assert f"{first:.1%}".replace("%", " %") in OUT_OF_SAMPLE
+
+
+def test_what_a_trace_does_not_show_is_most_of_what_we_call_latency_wrongly(judged: JudgedRecording) -> None:
+    """Of these none may be stated as sure: half of them work, in a cache or in instructions that nobody counts."""
+    wrong = [h for h in judged.of_issue if h.ours.part is Part.LATENCY and h.ours.ns > 10_000 and not h.agrees]
+    assert len(wrong) >= 15
+    assert max(h.ours.confidence or 0.0 for h in wrong) < 0.6
+
+
+@pytest.mark.parametrize("part", [Part.COMPUTE, Part.MEMORY])
+def test_of_the_classes_stated_as_sure_the_counters_could_say_as_many(judged: JudgedRecording, part: Part) -> None:
+    """Of memory it was 0.89, and 0.82 strictly, before this set was known; the errors of doubt.py are wider since."""
+    sure = [h for h in judged.of_issue if h.ours.part is part and (h.ours.confidence or 0.0) >= 0.9]
+    assert len(sure) > 50
+    assert sum(h.agrees_with_either for h in sure) / len(sure) > 0.95
+
+
+def test_confidence_is_said_to_know_this_set_and_what_is_wrong_of_the_sure_is_told_apart(
+    judged: JudgedRecording,
+) -> None:
+    section = together_section([judged])
+    assert FIRST_LOOK_AT_CONFIDENCE in section.notes
+    (note,) = [n for n in section.notes if n.startswith("of ") and "arithmetic roof" in n]
+    sure = [h for h in judged.of_issue if h.ours.part is Part.COMPUTE and (h.ours.confidence or 0.0) >= 0.9]
+    fed = [h for h in sure if not h.agrees and h.agrees_on_chip]
+    assert note.startswith(f"of {len(sure)} kernels")
+    assert f"{len(fed)} are products" in note
+    assert len(fed) >= 10
