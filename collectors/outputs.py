@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 from collections import deque
 from collections.abc import Iterable, Iterator, Mapping
+from enum import Enum
 from typing import Any, Final
 
 import torch
@@ -13,6 +14,11 @@ from collectors.tensor_parts import parts, readable
 
 MAX_DEPTH: Final = 16
 """Deeper nests are taken for cycles."""
+
+MOST_KEY: Final = 80
+"""Characters of a key that a path shows."""
+
+_PLAIN_KEYS: Final = (str, bytes, bool, int, float, complex, Enum, torch.dtype, torch.device, type(None))
 
 
 def tensors(value: object, path: str = "output", depth: int = 0) -> Iterator[tuple[str, torch.Tensor]]:
@@ -29,13 +35,20 @@ def tensors(value: object, path: str = "output", depth: int = 0) -> Iterator[tup
 def children(value: object) -> Iterator[tuple[str, object]]:
     """What an object holds, each with the step that leads to it (`.logits`, `[0]`, `['mask']`); nothing of a module."""
     if isinstance(value, Mapping):
-        yield from ((f"[{key!r}]", child) for key, child in value.items())
+        yield from ((f"[{_named(key, index)}]", child) for index, (key, child) in enumerate(value.items()))
     elif isinstance(value, tuple | list | deque):
         yield from ((f"[{index}]", child) for index, child in enumerate(value))
     elif dataclasses.is_dataclass(value) and not isinstance(value, type):
         yield from ((f".{f.name}", getattr(value, f.name)) for f in dataclasses.fields(value) if hasattr(value, f.name))
     elif _is_record(value):
         yield from ((f".{name}", child) for name, child in vars(value).items())
+
+
+def _named(key: object, index: int) -> str:
+    """A key as it is written, or its place: the text of a tensor is its values, that of an object its address, and an
+    optimizer keeps its state by parameter.
+    """
+    return repr(key) if isinstance(key, _PLAIN_KEYS) and len(repr(key)) <= MOST_KEY else f"key {index}"
 
 
 def _is_record(value: object) -> bool:

@@ -442,3 +442,29 @@ def test_a_shape_that_is_drawn_is_not_compared_and_the_rest_is() -> None:
     assert note.startswith("output[0] changes its shape")
     found = judged(work, drawing_otherwise(model, lambda some, y: (some, y + 1)))
     assert (found.is_right, found.worst) == (False, "output[1]")
+
+
+class OwnAdam(nn.Module):
+    """Makes its optimizer in its first step, as case 31 does; its state is kept by parameter."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.net = nn.Linear(4, 4)
+        self.opt: torch.optim.Adam | None = None
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        with torch.enable_grad():
+            if self.opt is None:
+                self.opt = torch.optim.Adam(self.net.parameters(), lr=0.1, foreach=False)
+            loss = self.net(x).pow(2).mean()
+            loss.backward()
+            self.opt.step()
+            self.opt.zero_grad()
+        return loss.detach()
+
+
+def test_what_is_kept_by_parameter_is_named_by_its_place_and_not_by_the_values_of_the_parameter() -> None:
+    work = a_workload(OwnAdam(), torch.randn(2, 4))
+    assert judged(work, work.model).is_right
+    state, _ = stepped(work)
+    assert "attribute opt.state[key 0]['exp_avg']" in state.written
