@@ -347,9 +347,9 @@ class Session:
         return package_trial(self._workload, self._state, self._compiled, self._judge.results, path)
 
     def _require_compiled(self) -> None:
-        reasons = tuple(self.uncompiled().values())
-        if reasons and all(FUSED in graph.failures for graph in self._backend.graphs):
-            raise nothing_compiled(reasons[0])
+        failures = [graph.failures.get(FUSED) for graph in self._backend.graphs]
+        if failures and failures[0] is not None and all(failures):
+            raise nothing_compiled(failures[0].reason, is_ours=failures[0].is_ours)
 
     # -- how ------------------------------------------------------------------------------------------------------
 

@@ -6,7 +6,7 @@ from collections.abc import Collection, Sequence
 from pathlib import Path
 from typing import Final
 
-from analyzer.core.errors import UsageError, UserProgramError
+from analyzer.core.errors import GraphboundError, InternalError, UsageError, UserProgramError
 from analyzer.core.plan import EAGER
 from analyzer.core.run import Way
 from analyzer.core.samples import Samples
@@ -73,7 +73,9 @@ def require_lasting(spent: Sequence[str]) -> None:
         )
 
 
-def nothing_compiled(reason: str) -> UserProgramError:
+def nothing_compiled(reason: str, *, is_ours: bool) -> GraphboundError:
+    if is_ours:
+        return InternalError(f"compiling {reason}", hint="the model is not at fault: please report it")
     hint = NO_COMPILER if "CxxCompiler" in reason else "torch.compile(model) alone should fail the same way"
     return UserProgramError(f"torch.compile could not compile any graph: {reason}", hint=hint)
 

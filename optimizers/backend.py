@@ -16,7 +16,7 @@ from analyzer.core.trial import TrialOutcome
 from collectors import torch_compat
 from collectors.graph_key import graph_digest
 from collectors.probe import Probe
-from collectors.user_errors import describe, is_out_of_memory
+from collectors.user_errors import describe, hook_fault, is_out_of_memory
 from optimizers.candidates.base import Candidate, RefusedError
 from optimizers.candidates.fused import FUSED
 from optimizers.candidates.pair import AnyCandidate, Pair
@@ -44,10 +44,11 @@ class Observer(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Failure:
-    """A candidate that could not be had for a graph."""
+    """A candidate that could not be had for a graph. `is_ours`: neither torch nor the model is at fault."""
 
     outcome: TrialOutcome
     reason: str
+    is_ours: bool = False
 
 
 OUT_OF_TIME: Final = "the search's time was over before it was compiled"
@@ -292,5 +293,8 @@ def failure_of(error: BaseException) -> Failure:
     """What an exception from compiling or running a candidate means for it."""
     if isinstance(error, RefusedError | FrozenWeightsChangedError):
         return Failure(TrialOutcome.REFUSED, str(error))
+    place = hook_fault(error)
+    if place is not None:
+        return Failure(TrialOutcome.FAILED, f"failed in Graphbound itself, at {place}: {describe(error)}", is_ours=True)
     outcome = TrialOutcome.OUT_OF_MEMORY if is_out_of_memory(error) else TrialOutcome.FAILED
     return Failure(outcome, describe(error))

@@ -12,7 +12,7 @@ from analyzer.core.report import CandidateReport, GraphReport, Report
 from analyzer.reporting.caveats import chosen_caveats
 from analyzer.reporting.html_bars import row_bar
 from analyzer.reporting.html_markup import NOTHING, SPACE, Html, folded, items, joined, paragraph, shown, table, tag
-from analyzer.reporting.report_text import bound_phrase, off_text, reasons
+from analyzer.reporting.report_text import bound_phrase, error_text, off_text, reasons
 from analyzer.reporting.rows import EAGER, RegionRow, place, region_rows, verdict_text
 
 MOST_ROWS: Final = 200
@@ -115,6 +115,7 @@ def _candidates(graph: GraphReport) -> Html:
         "default",
         "step",
         "default",
+        "error",
         "compiled in",
         "why",
     )
@@ -125,7 +126,7 @@ def _candidates(graph: GraphReport) -> Html:
     )
     more = len(graph.candidates) - MOST_CANDIDATES
     rest = [paragraph(f"and {quantities.count(more)} more in report.json")] if more > 0 else []
-    return joined((paragraph(told, "quiet"), table(titles, rows, range(2, 9)), *rest))
+    return joined((paragraph(told, "quiet"), table(titles, rows, range(2, 10)), *rest))
 
 
 def _candidate(one: CandidateReport, is_chosen: bool) -> list[Html]:
@@ -140,6 +141,7 @@ def _candidate(one: CandidateReport, is_chosen: bool) -> list[Html]:
         shown(_time(one.baseline_ns)),
         shown(_time(one.step_ns)),
         shown(_time(one.step_baseline_ns)),
+        shown(error_text(one.accuracy)),
         shown("" if one.compile_ns is None else quantities.clock(one.compile_ns)),
         shown(one.reason or "", 300),
     ]

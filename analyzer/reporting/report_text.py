@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import re
 import textwrap
 from collections.abc import Sequence
 from typing import Final
 
 from analyzer.core import quantities
 from analyzer.core.finding import RuleFailure
-from analyzer.core.report import Attributed, PlanTrial, Report
+from analyzer.core.report import Attributed, CandidateReport, PlanTrial, Report
+from analyzer.core.settings import MEANING_CHANGES
 from analyzer.core.trial import Accuracy, Change, Comparison
 from analyzer.core.verdict import Verdict
 from analyzer.reporting.plain_text import plain
@@ -170,9 +172,20 @@ def plan_speed(plan: PlanTrial, default: PlanTrial | None) -> str:
 
 def plan_error(plan: PlanTrial) -> str:
     """Its error, with a word where that is too much; empty where it was not compared."""
-    if plan.accuracy is None:
+    return error_text(plan.accuracy)
+
+
+def error_text(accuracy: Accuracy | None) -> str:
+    """As of a plan, of any trial."""
+    if accuracy is None:
         return ""
-    return ("" if plan.accuracy.is_right else "WRONG ") + quantities.error_size(plan.accuracy.error)
+    return ("" if accuracy.is_right else "WRONG ") + quantities.error_size(accuracy.error)
+
+
+def changes_meaning(candidate: CandidateReport) -> bool:
+    """Whether it is one, or made with one, that may change the model's results."""
+    parts = re.split(r"\W", candidate.candidate)
+    return any(change in parts for change in MEANING_CHANGES)
 
 
 def plan_memory(plan: PlanTrial) -> str:

@@ -16,7 +16,7 @@ from analyzer.core.trial import TrialOutcome
 from analyzer.reporting.budget_bar import letter, parts_in, segments
 from analyzer.reporting.fitted_table import Cell, Column, bare_table, fitted_table
 from analyzer.reporting.plain_text import plain
-from analyzer.reporting.report_text import off_text, plan_error, plan_memory, plan_speed
+from analyzer.reporting.report_text import changes_meaning, error_text, off_text, plan_error, plan_memory, plan_speed
 from analyzer.reporting.rows import RegionRow, graph_label, region_rows, verdict_text
 
 MAX_ROWS: Final = 24
@@ -103,8 +103,10 @@ def prediction_table(report: Report, width: int) -> list[RenderableType]:
     pairs = [(g, c) for g, c in reversed(tried.values()) if c.measured_ns is not None]
     if not pairs:
         return []
-    lines = [_prediction_cells(graph, candidate) for graph, candidate in pairs[:MAX_PREDICTIONS]]
-    figures = (Column(title, 9, is_number=True) for title in ("predicted", "measured", "off"))
+    # What keeps the meaning is held to eager's own error, and its error stands with the whole model.
+    titles = ("predicted", "measured", "off", *(("error",) if any(changes_meaning(c) for _, c in pairs) else ()))
+    lines = [_prediction_cells(graph, candidate)[: 2 + len(titles)] for graph, candidate in pairs[:MAX_PREDICTIONS]]
+    figures = (Column(title, 9, is_number=True) for title in titles)
     table = fitted_table((Column("  graph"), Column("candidate", 16, most=_PREDICTED), *figures), lines, width)
     more = len(pairs) - MAX_PREDICTIONS
     tail = [Text(f"  and {more} more in report.json")] if more > 0 else []
@@ -120,6 +122,7 @@ def _prediction_cells(graph: GraphReport, candidate: CandidateReport) -> tuple[s
         quantities.milliseconds(predicted),
         quantities.milliseconds(measured),
         off_text(predicted, measured),
+        error_text(candidate.accuracy),
     )
 
 

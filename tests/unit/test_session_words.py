@@ -2,10 +2,19 @@
 
 from __future__ import annotations
 
+from analyzer.core.errors import ExitCode
 from analyzer.core.plan import EAGER, FUSED
 from analyzer.core.samples import Samples
 from analyzer.core.trial import Accuracy, AccuracyReference, TrialOutcome
-from analyzer.session_words import drawn_note, first_step_notes, unsteady_note, varying_note, way, wrong_reason
+from analyzer.session_words import (
+    drawn_note,
+    first_step_notes,
+    nothing_compiled,
+    unsteady_note,
+    varying_note,
+    way,
+    wrong_reason,
+)
 
 WRONG = Accuracy(AccuracyReference.FLOAT64, 0.5, 1e-7, 5e-7, is_right=False, worst="output[0]")
 
@@ -37,3 +46,11 @@ def test_what_is_not_compared_is_named_and_no_more_than_three() -> None:
     assert varying_note(("output[0]",)).startswith("output[0] changes its shape")
     assert varying_note(("output[0]", "output[1]")).startswith("output[0], output[1] change their shape")
     assert "values are not" in drawn_note(("output[1]",))
+
+
+def test_that_nothing_compiled_is_said_to_whoever_is_at_fault() -> None:
+    theirs = nothing_compiled("BackendCompilerFailed: no", is_ours=False)
+    assert theirs.exit_code is ExitCode.USER_PROGRAM
+    ours = nothing_compiled("failed in Graphbound itself, at backend.py:1: AttributeError", is_ours=True)
+    assert ours.exit_code is ExitCode.INTERNAL
+    assert "report it" in str(ours.hint)

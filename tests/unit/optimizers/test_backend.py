@@ -216,6 +216,16 @@ def test_out_of_memory_is_an_outcome_of_its_own() -> None:
         candidate_of("nothing")
 
 
+def test_what_we_raise_while_torch_compiles_is_our_own_fault(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delattr(torch_compat, "traffic_bytes")
+    with torch.no_grad(), fresh_dynamo():
+        backend = SwitchBackend({}, a_watch())
+        torch_compat.compiled_model(Mlp(), backend)(X)
+    failure = backend.graphs[0].failures["fused"]
+    assert failure.is_ours
+    assert failure.reason.startswith("failed in Graphbound itself, at backend.py:")
+
+
 # -- a plan in training -----------------------------------------------------------------------------------------------
 
 

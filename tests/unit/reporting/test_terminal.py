@@ -197,6 +197,17 @@ def test_prediction_and_measurement_stand_side_by_side() -> None:
     assert "gptlite.py:41 cuda_graphs 10.8 12.0 -10 %" in " ".join(text.split())
 
 
+@pytest.mark.parametrize("name", ["bf16", "bf16+cuda_graphs", "int8/fused"])
+def test_what_changes_the_meaning_is_shown_with_its_error(name: str) -> None:
+    kept = a_candidate("cuda_graphs", predicted_ns=10_800_000, measured_ns=12_000_000)
+    narrow = a_candidate(name, predicted_ns=None, measured_ns=6_000_000, accuracy=an_accuracy(error=2.1e-2))
+    told = " ".join(_page(graphs=(a_graph(candidates=(kept, narrow)),)).split())
+    assert "predicted measured off error" in told
+    assert f"{name} unknown 6.00 ? 2.1e-02" in told
+    assert "predicted measured off error" not in " ".join(_page(graphs=(a_graph(candidates=(kept,)),)).split())
+    assert max(cell_len(line) for line in _page(graphs=(a_graph(candidates=(kept, narrow)),)).splitlines()) <= 80
+
+
 def test_the_ways_to_run_the_model_are_compared_with_the_default() -> None:
     text = _page()
     assert _line(text, "eager  ").split()[:3] == ["eager", "35.4", "0.90×"]
