@@ -26,6 +26,10 @@ CLIMB_LEVELS: Final = 4
 `_flash_attention_forward` that launches, a Triton or cuDNN row is the innermost itself; far above lie whole graphs."""
 
 
+LOOPED: Final = "triton_red_"
+"""How Inductor's Triton kernels are called that go through the rows they reduce in a loop."""
+
+
 @dataclass(frozen=True, slots=True)
 class KernelCosts:
     """One cost beside each row of `Attribution.work`, None where nothing is known of it. Kernels of one operator share
@@ -130,11 +134,12 @@ def generated_name(row: str) -> str | None:
 
 
 def cost_of_facts(facts: KernelFacts) -> Cost:
+    is_looped = facts.name.startswith(LOOPED)
     return Cost(
         flops=facts.flops,
         bytes=facts.bytes,
         dtype=facts.dtype,
-        instructions=None if facts.ops is None else instructions_of_ops(facts.ops),
+        instructions=None if facts.ops is None else instructions_of_ops(facts.ops, is_looped=is_looped),
         reads=facts.reads,
         again=facts.again_bytes,
         writes=facts.writes,

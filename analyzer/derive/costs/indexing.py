@@ -24,6 +24,8 @@ from analyzer.derive.costs.tensors import (
 )
 
 _ROWS: Final = re.compile(r"vectorized_gather_kernel<(?P<bytes>\d+),")
+MOST_THREADS: Final = 256
+"""A block's, of `vectorized_gather_kernel_launch`."""
 ELEMENTS: Final = re.compile(r"index_elementwise_kernel<(?P<threads>\d+), ?(?P<each>\d+),")
 
 
@@ -39,9 +41,8 @@ def index(detail: OpDetail, kernel: str, launch: Launch) -> Cost | None:
     by_row, by_element = _ROWS.search(kernel), ELEMENTS.search(kernel)
     if by_row is not None:
         row = dense_bytes(detail, 0) // dims[0]
-        reach = math.prod(launch.grid[1:]) * launch.threads * int(by_row["bytes"])
-        # Threads come in whole warps; a row of another size is indexed along another dimension than the first.
-        if not reach - WARP * int(by_row["bytes"]) < row <= reach:
+        # A row of another size is indexed along another dimension than the first.
+        if (math.prod(launch.grid[1:]), launch.threads) != _row_blocks(row, int(by_row["bytes"])):
             return None
         looked_at, found = launch.grid[0] * row, launch.grid[0]
     elif by_element is not None:
@@ -52,6 +53,14 @@ def index(detail: OpDetail, kernel: str, launch: Launch) -> Cost | None:
     once = round(looked_at / found * _distinct(found, dense_bytes(detail, 0) * found // looked_at))
     cost = moving((once, found * INDEX_BYTES), (looked_at,), is_floor=by_row is None)
     return replace(cost, rereads=looked_at - once, reread_span=dense_bytes(detail, 0))
+
+
+def _row_blocks(row: int, vector: int) -> tuple[int, int]:
+    """The blocks of a row and the threads of a block, which gather a vector each: whole warps, 256 threads at most, of
+    which the last block may need few.
+    """
+    warps = -(-row // (vector * WARP))
+    return -(-row // (vector * MOST_THREADS)), min(MOST_THREADS, warps * WARP)
 
 
 def _distinct(draws: int, rows: int) -> float:
@@ -127,6 +136,23 @@ def scatter_in_place(detail: OpDetail) -> Cost | None:
     reached = numel(detail, 3) if is_tensor(detail, 3) and shape(detail, 3) else numel(detail, 2)
     touched = min(reached * item_bytes(detail, 0), dense_bytes(detail, 0))
     return moving((touched, input_bytes(detail, 2), input_bytes(detail, 3)), (touched,), is_floor=True)
+
+
+def index_add(detail: OpDetail) -> Cost | None:
+    """`index_add_(x, dim, index, source, alpha)` along the first dimension: rows of `x` in no order, each read and
+    written once, as what is added to a row again finds it in the cache. Along another dimension as `scatter_add_`.
+    """
+    dims = shape(detail, 0)
+    if not dims or 0 in dims or not adds_whole_rows(detail):
+        return scatter_in_place(detail)
+    touched = round(_distinct(numel(detail, 2), dims[0]) * (dense_bytes(detail, 0) // dims[0]))
+    return moving((touched, input_bytes(detail, 2), input_bytes(detail, 3)), (touched,), is_floor=True)
+
+
+def adds_whole_rows(detail: OpDetail) -> bool:
+    """Whether an `index_add_` is along the first dimension."""
+    dims, dim = shape(detail, 0), numbers(detail, 1)
+    return bool(dims) and bool(dim) and is_tensor(detail, 3) and (dim or (0,))[0] in (0, -len(dims or ()))
 
 
 def index_put(detail: OpDetail) -> Cost | None:

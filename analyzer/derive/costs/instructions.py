@@ -9,6 +9,7 @@ polynomial and an exponential). Rough: meant to be within a factor of two, and w
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Final
@@ -39,24 +40,43 @@ MEMORY: Final = Weight(2)
 """A load or a store with its address and mask."""
 
 _OPS: Final[tuple[tuple[str, Weight], ...]] = (
-    (r"load|store|store_reduction|load_seed|device_assert_async|check_bounds", MEMORY),
-    (r"constant|output|identity", Weight(0)),
+    (r"load|store|load_seed|device_assert_async|check_bounds", MEMORY),
+    (r"constant|output|identity|store_reduction", Weight(0)),
     (r"index_expr|to_dtype_bitcast|frexp", Weight(1)),
     (r"reduction|scan|sort|partial_accumulate|masked|indirect_indexing|bucketize|inline_asm_elementwise", Weight(3)),
     (r"add|sub|mul|fma|neg|abs|square|relu|copysign|signbit|sign", Weight(1)),
     (r"to_dtype|where|maximum|minimum|eq|ne|lt|le|gt|ge|isnan|isinf|logical_\w+|bitwise_\w+|and_|or_|xor|invert|lshift|rshift"
      r"|floor|ceil|trunc|round|round_to_int|floor_to_int|ceil_to_int|trunc_to_int|clamp", Weight(2)),
-    (r"reciprocal|sqrt|rsqrt|exp|exp2|log|log2|log1p|expm1", Weight(3, 1)),
+    (r"reciprocal|sqrt|rsqrt|exp|exp2|log|log2", Weight(3, 1)),
+    (r"log1p", Weight(24)),
+    (r"expm1", Weight(20, 1)),
     (r"truediv|div|div_rn|int_truediv|true_divide", Weight(8, 1)),
     (r"floordiv|truncdiv|mod|remainder|fmod|python_mod", Weight(20, 1)),
     (r"sigmoid|silu", Weight(12, 2)),
-    (r"tanh", Weight(14, 2)),
+    (r"tanh", Weight(18, 2)),
     (r"erf|erfc|erfinv|erfcx|ndtri?|lgamma|digamma", Weight(24, 1)),
     (r"sin|cos|tan|asin|acos|atan|atan2|sinh|cosh|asinh|acosh|atanh", Weight(24, 1)),
     (r"pow|libdevice_pow|float_pow", Weight(40, 2)),
     (r"rand|randn|randint64", Weight(100, 2)),
 )  # fmt: skip
-"""Inductor's operations on an element. An unknown one makes the kernel's arithmetic unknown."""
+"""Inductor's operations on an element. An unknown one makes the kernel's arithmetic unknown.
+
+Those that Triton leaves to CUDA's libdevice are longer than an approximation by one special instruction, and estimates
+that no disassembly was held against: `tanh` is a polynomial of x² for small x and 1 - 2 / (exp(2 |x|) + 1) for large,
+of which a warp runs both and chooses by element; `log1p` takes the exponent off and goes through a polynomial; `expm1`
+reduces its argument and multiplies a polynomial by a power of two. `exp` and `log` are such approximations.
+`store_reduction` is told once for each element that is reduced, and is one store a row.
+"""
+
+JOINT: Final = Weight(16, 1)
+"""A reduction of several results at once in a loop, beside the `reduction` that it is told as: mean and variance, where
+each element is a difference, a division by how many there were and two multiply-adds (`welford_reduce`), or maximum and
+sum of a softmax, with two exponentials (`online_softmax_combine`), both in torch/_inductor/runtime/triton_helpers.py,
+and the choices that leave out what is behind the end of a row."""
+
+OF_VARIANCE: Final = ("truediv", "add", "rsqrt")
+"""What a normalisation does with the variance that it has reduced: one division, sum and root a row. They are told once
+for each element, as they stand in the loop over them."""
 
 _COMPILED_OPS: Final = tuple((re.compile(pattern), weight) for pattern, weight in _OPS)
 
@@ -103,17 +123,25 @@ _COMPILED_ATEN: Final = tuple((re.compile(rf"aten::(?:{pattern})_?"), slots) for
 _COMPILED_ON_GPU: Final = tuple((re.compile(rf"aten::(?:{pattern})_?"), slots) for pattern, slots in _ON_GPU)
 
 
-def instructions_of_ops(ops: Iterable[OpCount]) -> int | None:
+def instructions_of_ops(ops: Iterable[OpCount], *, is_looped: bool = False) -> int | None:
     """The arithmetic of a generated kernel, from how often it runs each of Inductor's operations.
 
-    The two pipes run side by side, and the slower one counts. None where an operation is unknown.
+    The two pipes run side by side, and the slower one counts. `is_looped` where the kernel goes through its rows in a
+    loop, and so reduces several results at once by an element. None where an operation is unknown.
     """
-    plain, special = 0.0, 0.0
+    counts = Counter[str]()
     for told in ops:
-        weight = next((w for pattern, w in _COMPILED_OPS if pattern.fullmatch(told.op)), None)
+        counts[told.op] += told.count
+    # Of a reduction each result is stored: what is stored more often has several.
+    joint = max(0, min(counts["reduction"], counts["store_reduction"] - counts["reduction"]))
+    of_rows = min(joint, *(counts[op] for op in OF_VARIANCE))
+    plain, special = (JOINT.plain * joint, JOINT.special * joint) if is_looped else (0.0, 0.0)
+    for op, count in counts.items():
+        weight = next((w for pattern, w in _COMPILED_OPS if pattern.fullmatch(op)), None)
         if weight is None:
             return None
-        plain, special = plain + weight.plain * told.count, special + weight.special * told.count
+        each = count - of_rows if op in OF_VARIANCE else count
+        plain, special = plain + weight.plain * each, special + weight.special * each
     return round(max(plain + special, SPECIAL_SLOTS * special))
 
 

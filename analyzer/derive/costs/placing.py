@@ -1,20 +1,22 @@
 """Kernels that have to find the place of each element before they touch it: lookups, pools, interpolation.
 
-Instructions are multiprocessor throughput as Nsight Compute counted it on an H200 (torch 2.11), in issue slots.
+Instructions are multiprocessor throughput as Nsight Compute counted it on an H200 (torch 2.11), in issue slots, but for
+those said to be estimates from a source.
 """
 
 from __future__ import annotations
 
 import math
+import re
 from dataclasses import replace
 from typing import Final
 
 from analyzer.core.trace import OpDetail
 from analyzer.derive.costs.aten_kernels import INDEX_SLOTS
 from analyzer.derive.costs.cost import Cost
-from analyzer.derive.costs.indexing import ELEMENTS
+from analyzer.derive.costs.indexing import ELEMENTS, adds_whole_rows
 from analyzer.derive.costs.step import Kernel
-from analyzer.derive.costs.tensors import item_bytes, numbers, numel, shape
+from analyzer.derive.costs.tensors import SECTOR_BYTES, item_bytes, numbers, numel, shape
 
 GATHER_SLOTS: Final = 67
 """An element found by an index that was read before: 67 and 68 slots of `gather` and `scatter_add`."""
@@ -26,6 +28,28 @@ PLACE_SLOTS: Final = 220
 VISIT_SLOTS: Final = 19
 """A pool's output finds its place by divisions of 64-bit numbers, and visits each place of its window: 294 slots for
 windows of 2 × 2 (`avg_pool2d_out_cuda_frame`) and 390 for 3 × 3 (`max_pool_forward_nhwc`)."""
+
+DIVISION_SLOTS: Final = 21
+"""An integer divided by a number that only the run knows: twenty instructions and a reciprocal, as `floordiv` of
+instructions.py. The remainder comes with it."""
+WIDE_DIVISION_SLOTS: Final = DIVISION_SLOTS + 4
+"""Of two 64-bit numbers that both fit in 32 bits, which is looked at first."""
+WIDE_PRODUCT_SLOTS: Final = 4
+"""Two 64-bit numbers multiplied, and a third added: 32-bit products are three of them."""
+
+SOURCE_SLOTS: Final = 14
+"""Where a pixel comes from along one side (`nearest_neighbor_compute_source_index` in ATen's UpSample.cuh): a place
+made a float, scaled, rounded down, made an integer and held against the last one, and whether the side is scaled."""
+
+FOUND_SLOTS: Final = 12
+"""An index of 64 bits loaded and held against the size of the table, and two offsets multiplied out."""
+
+_ADDS: Final = re.compile(
+    r"indexFuncLargeIndex<[^<>]*, (?P<type>unsigned int|unsigned long), (?P<to>\d), (?P<of>\d), -2, (?:true|false), "
+    r"at::"
+)
+"""The type of an index, and the dimensions of the target and the source; -2 are indices in one row. Where these are not
+told by the name (-1), or elements go several at a time (torch 2.14 and later), it does not match."""
 
 
 def gathers(detail: OpDetail, whole: Cost, kernel: Kernel) -> Cost | None:
@@ -79,3 +103,28 @@ def bags(detail: OpDetail, whole: Cost, kernel: Kernel) -> Cost | None:
 def looks_up(detail: OpDetail, whole: Cost, kernel: Kernel) -> Cost | None:
     """`nll_loss_forward`: one element a row, found by its index, by a single block."""
     return replace(whole, instructions=GATHER_SLOTS * numel(detail, 1))
+
+
+def nearest_channels_last(detail: OpDetail, whole: Cost, kernel: Kernel) -> Cost | None:
+    """`upsample_nearest2d_nhwc_out_frame` in ATen's UpSampleNearest2d.cu: each element of the output divides its number
+    by the channels, the width and the height, all of 64 bits, finds its source along two sides and multiplies out where
+    that lies. An estimate from the source.
+    """
+    out = sum(whole.writes) // item_bytes(detail, 0)
+    slots = 3 * WIDE_DIVISION_SLOTS + 2 * SOURCE_SLOTS + 3 * WIDE_PRODUCT_SLOTS + ELEMENT_SLOTS
+    return replace(whole, instructions=out * slots)
+
+
+def adds_rows(detail: OpDetail, whole: Cost, kernel: Kernel) -> Cost | None:
+    """`indexFuncLargeIndex` in ATen's Indexing.cu: each element of the source divides its number by the size of a row,
+    and what is left of it by each further dimension of the target and of the source. An estimate from the source. It
+    adds in the L2, so that nothing but whole rows moves where a row fills its sectors.
+    """
+    found = _ADDS.search(kernel.name)
+    if found is None or shape(detail, 3) is None:
+        return None
+    division = DIVISION_SLOTS if found["type"] == "unsigned int" else WIDE_DIVISION_SLOTS
+    slots = division * (int(found["to"]) + int(found["of"]) - 1) + FOUND_SLOTS + ELEMENT_SLOTS
+    dims = shape(detail, 0) or (1,)
+    is_by_sector = adds_whole_rows(detail) and math.prod(dims[1:]) * item_bytes(detail, 0) >= SECTOR_BYTES
+    return replace(whole, instructions=slots * numel(detail, 3), is_floor=not is_by_sector)

@@ -14,7 +14,7 @@ from enum import Enum
 from typing import Final
 
 from analyzer.core.trace import OpDetail
-from analyzer.derive.costs import fused_attention, layouts, placing
+from analyzer.derive.costs import fused_attention, layouts, placing, reductions, selecting
 from analyzer.derive.costs.aten_kernels import template_slots
 from analyzer.derive.costs.cost import Cost, moving
 from analyzer.derive.costs.elementwise import INDEX_BYTES
@@ -176,6 +176,8 @@ _POOL = r"aten::(?:max_pool[23]d_with_indices|avg_pool[23]d)"
 _SORT = r"aten::(?:sort|argsort|_sort)"
 _PRODUCT = r"aten::(?:mm|bmm|addmm|baddbmm|_addmm_activation|linear|_scaled_mm|_int_mm)"
 _CONVOLUTION = r"aten::(?:cudnn_)?convolution(?:_relu|_add_relu)?"
+_NEAREST = r"aten::(?:_upsample_nearest_exact|upsample_nearest)2d"
+_SUM = r"aten::(?:sum|nansum|prod)"
 
 _STAGES: Final[tuple[tuple[re.Pattern[str], re.Pattern[str], Formula, _Kind], ...]] = tuple(
     (re.compile(ops), re.compile(names), formula, kind)
@@ -193,7 +195,12 @@ _STAGES: Final[tuple[tuple[re.Pattern[str], re.Pattern[str], Formula, _Kind], ..
         (r"aten::nll_loss(?:2d)?_forward", r"nll_loss", placing.looks_up, _Kind.STEP),
         (_LOSS, r"elementwise_kernel<", _keeps_losses, _Kind.STEP),
         (_POOL, r"max_pool_forward|avg_pool[23]d_out", placing.pools, _Kind.STEP),
+        (_NEAREST, r"upsample_nearest2d_nhwc_out_frame<", placing.nearest_channels_last, _Kind.STEP),
         (r"aten::_?upsample_\w+[123]d", r"upsample_", placing.resizes, _Kind.STEP),
+        (r"aten::index_add_", r"indexFuncLargeIndex<", placing.adds_rows, _Kind.STEP),
+        (r"aten::topk", r"mbtopk::computeBlockDigitCounts<", selecting.counts_digits, _Kind.STEP),
+        (r"aten::topk", r"mbtopk::gatherTopK<", selecting.picks, _Kind.STEP),
+        (_SUM, r"reduce_kernel<", reductions.converted, _Kind.STEP),
         (r"aten::_softmax", r"softmax_warp_forward<", _power_of_two(42), _Kind.STEP),
         (r"aten::_log_softmax", r"softmax_warp_forward<", _power_of_two(28), _Kind.STEP),
         (r"aten::_?(?:log_)?softmax", r"cunn_(?:Spatial)?SoftMaxForward<", _thrice, _Kind.STEP),

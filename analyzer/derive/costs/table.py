@@ -57,7 +57,7 @@ _BROADCAST: Final = "lerp|addcmul|addcdiv|addr"
 _CLAMPS: Final = "clamp|clamp_min|clamp_max"
 _COMPARISON: Final = "eq|ne|lt|le|gt|ge|logical_and|logical_or|logical_xor"
 _RANDOM: Final = "normal|uniform|random|exponential|log_normal|geometric|cauchy"
-_SCATTER: Final = "scatter|scatter_add|scatter_reduce|index_add|index_copy|index_fill"
+_SCATTER: Final = "scatter|scatter_add|scatter_reduce|index_copy|index_fill"
 _SIZED: Final = "(?:_upsample_nearest_exact|upsample_(?:nearest|linear|bilinear|bicubic|trilinear))[123]d"
 
 TABLE: Final[tuple[tuple[str, Formula], ...]] = (
@@ -120,6 +120,7 @@ TABLE: Final[tuple[tuple[str, Formula], ...]] = (
     (r"aten::index_select", indexing.index_select),
     (r"aten::gather", indexing.gather),
     (r"aten::take", indexing.take),
+    (r"aten::index_add_", indexing.index_add),
     (rf"aten::(?:{_SCATTER})_", indexing.scatter_in_place),
     (r"aten::(?:_index_put_impl|index_put)_", indexing.index_put),
     (r"aten::(?:sort|argsort|_sort)", indexing.sort),

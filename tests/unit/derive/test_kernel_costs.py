@@ -11,8 +11,8 @@ from analyzer.core.device import Device, Source
 from analyzer.core.graphs import Graph, KernelFacts, OpCount
 from analyzer.derive.attribution import Attribution, attribute
 from analyzer.derive.costs.cost import Cost
-from analyzer.derive.costs.instructions import instructions_of_ops
-from analyzer.derive.kernel_costs import KernelCosts, from_graphs, generated_name, kernel_costs
+from analyzer.derive.costs.instructions import JOINT, instructions_of_ops
+from analyzer.derive.kernel_costs import KernelCosts, cost_of_facts, from_graphs, generated_name, kernel_costs
 from analyzer.derive.residency import missed_rereads, resident_bytes
 from tests.traces import Recording
 from tests.unit.derive.runs import HALF, A
@@ -77,6 +77,41 @@ def test_special_functions_run_beside_plain_ones() -> None:
     assert instructions_of_ops([OpCount("exp", 100), OpCount("mul", 300)]) == 800
     assert instructions_of_ops([OpCount("exp", 100), OpCount("mul", 1_000)]) == 1_400
     assert instructions_of_ops([OpCount("an_operation_of_a_later_torch", 1)]) is None
+
+
+@pytest.mark.parametrize("op", ["tanh", "log1p", "expm1"])
+def test_what_libdevice_does_costs_more_than_one_approximation(op: str) -> None:
+    found, approximation = instructions_of_ops([OpCount(op, 100)]), instructions_of_ops([OpCount("exp", 100)])
+    assert found is not None
+    assert approximation is not None
+    assert found > 2 * approximation
+
+
+def test_what_a_reduction_stores_is_one_result_a_row() -> None:
+    ops = [OpCount("load", 100), OpCount("reduction", 100)]
+    assert instructions_of_ops([*ops, OpCount("store_reduction", 100)]) == instructions_of_ops(ops) == 500
+
+
+def test_a_loop_that_reduces_several_results_at_once_joins_each_element_to_them() -> None:
+    """One sum, and one mean with its variance: of 200 reductions 100 have two results."""
+    ops = (OpCount("reduction", 200), OpCount("store_reduction", 300))
+    plain = cost_of_facts(KernelFacts("triton_per_fused_var_mean_0", 8, ops=ops)).instructions
+    assert plain == instructions_of_ops(ops) == 600
+    looped = cost_of_facts(KernelFacts("triton_red_fused_var_mean_0", 8, ops=ops)).instructions
+    assert looped == 600 + round((JOINT.plain + JOINT.special) * 100)
+    alone = (OpCount("reduction", 200), OpCount("store_reduction", 200))
+    assert cost_of_facts(KernelFacts("triton_red_fused_sum_0", 8, ops=alone)).instructions == 600
+
+
+def test_what_a_normalisation_does_with_its_variance_is_done_once_a_row() -> None:
+    """Of the two divisions, sums and roots an element told here, one is of the mean and variance that are reduced."""
+    moments = (OpCount("reduction", 100), OpCount("store_reduction", 200), OpCount("mul", 1_000))
+    both = (OpCount("truediv", 200), OpCount("add", 200), OpCount("rsqrt", 200))
+    one = (OpCount("truediv", 100), OpCount("add", 100), OpCount("rsqrt", 100), OpCount("mul", 1_000))
+    assert instructions_of_ops(one) == 100 * (8 + 1 + 3) + 2 * 100 + 1_000
+    assert instructions_of_ops([*moments, *both]) == 2_400 + 300
+    without_root = (*moments, *both[:2])
+    assert instructions_of_ops(without_root) == 200 * (8 + 1) + 200 + 1_000 + 300
 
 
 def _resident(attribution: Attribution, cache_bytes: int | None) -> list[float]:

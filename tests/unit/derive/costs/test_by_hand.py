@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import pytest
 
 from analyzer.core.trace import OpDetail
@@ -135,7 +137,12 @@ def test_gradients_of_rows_are_read_and_written() -> None:
     found = cost("aten::embedding_dense_backward", tensor(14, 16), tensor(14, of=I64), scalar(1000), scalar(-1))
     assert (found.bytes, found.is_floor) == (2 * 14 * 16 * 4 + 14 * 8, True)
     added = cost("aten::index_add_", tensor(100, 16), scalar(0), tensor(5, of=I64), tensor(5, 16), scalar(1))
-    assert (added.bytes, added.is_floor) == (3 * 5 * 16 * 4 + 5 * 8, True)
+    # Five draws in no order of 100 rows hit 4.88 of them, which are read and written.
+    assert added.reads == (round(100 * (1 - math.exp(-0.05)) * 64), 5 * 8, 5 * 64)
+    assert added.writes == added.reads[:1]
+    assert added.is_floor
+    columns = cost("aten::index_add_", tensor(100, 16), scalar(1), tensor(5, of=I64), tensor(100, 5), scalar(1))
+    assert (columns.bytes, columns.is_floor) == (3 * 500 * 4 + 5 * 8, True)
 
 
 def test_a_sort_moves_values_and_places_at_least_once() -> None:

@@ -14,7 +14,17 @@ from analyzer.core.trace_facts import TracedDevice, TraceFacts
 from analyzer.derive.attribution import attribute
 from analyzer.derive.costs.launch import Launch, launch_of
 from analyzer.derive.costs.layouts import TILE_SLOTS
-from analyzer.derive.costs.placing import ELEMENT_SLOTS, GATHER_SLOTS, PLACE_SLOTS, VISIT_SLOTS
+from analyzer.derive.costs.placing import (
+    DIVISION_SLOTS,
+    ELEMENT_SLOTS,
+    FOUND_SLOTS,
+    GATHER_SLOTS,
+    PLACE_SLOTS,
+    SOURCE_SLOTS,
+    VISIT_SLOTS,
+    WIDE_DIVISION_SLOTS,
+    WIDE_PRODUCT_SLOTS,
+)
 from analyzer.derive.costs.stages import stage_of
 from analyzer.derive.costs.table import cost_of
 from analyzer.derive.kernel_costs import kernel_costs
@@ -60,6 +70,18 @@ def test_indexing_by_rows_reads_as_many_as_it_has_blocks() -> None:
     assert found.rereads == 2_000 * row - found.reads[0]
     assert found.reread_span == 1_000 * row
     assert not found.is_floor
+
+
+WIDE = OpDetail(shapes=((8_192, 3_072), ()), dtypes=("c10::BFloat16", ""), strides=((3_072, 1), ()))
+
+
+def test_a_row_of_more_than_a_block_gathers_is_gathered_by_several() -> None:
+    """Of 6144 bytes, sixteen a thread: a block of 256 threads and half of another."""
+    found = cost_of("aten::index", WIDE, ROWS, Launch((16_384, 2, 1), 256))
+    assert found is not None
+    assert found.writes == (16_384 * 6_144,)
+    assert cost_of("aten::index", WIDE, ROWS, Launch((16_384, 1, 1), 256)) is None
+    assert cost_of("aten::index", WIDE, ROWS, Launch((16_384, 2, 1), 192)) is None
 
 
 def test_indexing_by_elements_reads_four_for_each_thread() -> None:
@@ -142,6 +164,65 @@ def test_an_interpolation_finds_a_place_for_each_element_that_it_writes() -> Non
     )
     found = _slots("aten::upsample_nearest2d", detail, "upsample_nearest2d_out_frame<float>")
     assert found == 2 * 4 * 16 * 16 * (52 + ELEMENT_SLOTS)
+
+
+@pytest.mark.parametrize("op", ["aten::upsample_nearest2d", "aten::_upsample_nearest_exact2d"])
+def test_channels_last_an_element_is_divided_by_channels_width_and_height(op: str) -> None:
+    detail = OpDetail(
+        shapes=((2, 4, 8, 8), (), (), ()),
+        dtypes=("float", "ScalarList", "Scalar", "Scalar"),
+        values=("", "[16, 16]", "2.", "2."),
+    )
+    found = _slots(op, detail, "upsample_nearest2d_nhwc_out_frame<float, &f>(float const*)")
+    slots = 3 * WIDE_DIVISION_SLOTS + 2 * SOURCE_SLOTS + 3 * WIDE_PRODUCT_SLOTS + ELEMENT_SLOTS
+    assert found == 2 * 4 * 16 * 16 * slots
+
+
+ADDED = OpDetail(
+    shapes=((500, 64), (), (60,), (60, 64), ()),
+    dtypes=("float", "Scalar", "long int", "float", "Scalar"),
+    values=("", "0", "", "", "1"),
+    strides=((64, 1), (), (1,), (64, 1), ()),
+)
+
+
+def _adds(template: str) -> str:
+    return f"void at::native::indexFuncLargeIndex<float, long, {template}, at::native::ReduceAdd>(x)"
+
+
+@pytest.mark.parametrize(
+    ("template", "divisions"),
+    [
+        ("unsigned int, 1, 1, -2, true", 1 * DIVISION_SLOTS),
+        ("unsigned int, 2, 2, -2, true", 3 * DIVISION_SLOTS),
+        ("unsigned int, 3, 3, -2, false", 5 * DIVISION_SLOTS),
+        ("unsigned long, 2, 2, -2, true", 3 * WIDE_DIVISION_SLOTS),
+    ],
+)
+def test_adding_rows_divides_for_a_row_and_each_further_dimension(template: str, divisions: int) -> None:
+    found = _slots("aten::index_add_", ADDED, _adds(template))
+    assert found == 60 * 64 * (divisions + FOUND_SLOTS + ELEMENT_SLOTS)
+
+
+@pytest.mark.parametrize("template", ["unsigned long, -1, -1, -1, true", "unsigned int, 2, 2, -2, true, 4"])
+def test_adding_rows_in_a_way_that_the_name_does_not_tell_stays_uncounted(template: str) -> None:
+    whole = cost_of("aten::index_add_", ADDED, _adds(template))
+    assert whole is not None
+    assert whole.is_floor
+    assert stage_of("aten::index_add_", ADDED, _adds(template), whole) is None
+
+
+@pytest.mark.parametrize(("width", "dim", "is_floor"), [(64, 0, False), (4, 0, True), (64, 1, True)])
+def test_only_rows_that_fill_their_sectors_move_what_they_are(width: int, dim: int, is_floor: bool) -> None:
+    detail = replace(
+        ADDED, shapes=((500, width), (), (60,), (60, width), ()), values=("", str(dim), "", "", "1"), strides=()
+    )
+    name = _adds("unsigned int, 2, 2, -2, true")
+    whole = cost_of("aten::index_add_", detail, name)
+    assert whole is not None
+    stage = stage_of("aten::index_add_", detail, name, whole)
+    assert stage is not None
+    assert stage.cost.is_floor is is_floor
 
 
 def test_a_bag_finds_each_element_of_each_row() -> None:

@@ -1,0 +1,59 @@
+"""The passes of `topk` that go over the whole input move it, and the rest of its kernels is not charged for it."""
+
+from __future__ import annotations
+
+import pytest
+
+from analyzer.core.trace import OpDetail
+from analyzer.derive.costs.cost import Cost
+from analyzer.derive.costs.launch import Launch
+from analyzer.derive.costs.selecting import DIGIT_SLOTS
+from analyzer.derive.costs.stages import stage_of
+from analyzer.derive.costs.table import cost_of
+
+TOPK = OpDetail(
+    shapes=((32, 8_192), (), (), (), ()),
+    dtypes=("c10::BFloat16", *("Scalar",) * 4),
+    values=("", "8", "-1", "True", "True"),
+    strides=((8_192, 1), (), (), (), ()),
+)
+READ = 32 * 8_192 * 2
+COUNTS = "void at::native::mbtopk::computeBlockDigitCounts<c10::BFloat16, unsigned int, unsigned int, 2>(x)"
+PICKS = "void at::native::mbtopk::gatherTopK<c10::BFloat16, unsigned int, 2>(x)"
+
+
+def _step(kernel: str, launch: Launch | None) -> Cost | None:
+    whole = cost_of("aten::topk", TOPK, kernel, launch)
+    assert whole is not None
+    assert whole.is_floor
+    stage = stage_of("aten::topk", TOPK, kernel, whole, launch)
+    assert stage is None or (not stage.is_shared and not stage.is_beside)
+    return None if stage is None else stage.cost
+
+
+def test_a_pass_that_counts_digits_reads_everything_and_writes_counts_for_each_block() -> None:
+    found = _step(COUNTS, Launch((64, 1, 1), 256))
+    assert found is not None
+    assert (found.reads, found.writes) == ((READ,), (64 * 256 * 2,))
+    assert found.instructions == DIGIT_SLOTS * 32 * 8_192
+    assert not found.is_floor
+    assert not found.is_counted
+
+
+def test_the_pass_that_picks_reads_everything_and_its_arithmetic_is_unknown() -> None:
+    found = _step(PICKS, Launch((64, 1, 1), 256))
+    assert found is not None
+    assert (found.reads, found.writes) == ((READ,), (32 * 8 * (2 + 8),))
+    assert found.instructions is None
+
+
+@pytest.mark.parametrize(
+    ("kernel", "launch"),
+    [
+        (COUNTS, None),
+        ("at::native::mbtopk::computeDigitCumSum(short*, unsigned int*, unsigned int)", Launch((32, 1, 1), 256)),
+        ("void at::native::sbtopk::gatherTopK<float, unsigned int, 2, false>(x)", Launch((32, 1, 1), 1_024)),
+    ],
+)
+def test_other_kernels_are_no_such_pass(kernel: str, launch: Launch | None) -> None:
+    assert _step(kernel, launch) is None
