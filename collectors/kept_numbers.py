@@ -19,6 +19,10 @@ NUMBER: Final = "number"
 """How the path of one begins (`number layer.calls`): its float64 is the place it has, not the precision it was made in.
 """
 
+COMPILERS_OWN: Final = "['capturable']"
+"""How the path of a switch of a torch optimizer ends, which Dynamo turns on as it traces the first step on a GPU
+(`_set_capturable` in torch/_dynamo/variables/optimizer.py): it is no result of a step."""
+
 Number = bool | int | float | complex
 Numbers = Number | tuple[Number, ...]
 """One number, or a list of numbers of one type."""
@@ -35,7 +39,8 @@ def kept_numbers(workload: Workload) -> dict[str, Numbers]:
 
     numpy's numbers are none of these: torch.compile may hand back an array of no dimensions in their place.
     """
-    return {path: found for start, value in _holders(workload) for path, found in _numbers(value, f"{NUMBER} {start}")}
+    numbers = (found for start, value in _holders(workload) for found in _numbers(value, f"{NUMBER} {start}"))
+    return {path: found for path, found in numbers if not path.endswith(COMPILERS_OWN)}
 
 
 def _holders(workload: Workload) -> Iterator[tuple[str, object]]:

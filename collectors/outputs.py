@@ -10,13 +10,16 @@ from typing import Any, Final
 
 import torch
 
-from collectors.tensor_parts import parts, readable
+from collectors.tensor_parts import computable, parts, readable
 
 MAX_DEPTH: Final = 16
 """Deeper nests are taken for cycles."""
 
 MOST_KEY: Final = 80
 """Characters of a key that a path shows."""
+
+MOST_COUNT: Final = 2**32
+"""A larger whole number is no count and no index but an `id()`, a `data_ptr()` or a hash: another in the next step."""
 
 _PLAIN_KEYS: Final = (str, bytes, bool, int, float, complex, Enum, torch.dtype, torch.device, type(None))
 
@@ -48,7 +51,9 @@ def _named(key: object, index: int) -> str:
     """A key as it is written, or its place: the text of a tensor is its values, that of an object its address, and an
     optimizer keeps its state by parameter.
     """
-    return repr(key) if isinstance(key, _PLAIN_KEYS) and len(repr(key)) <= MOST_KEY else f"key {index}"
+    is_address = isinstance(key, int) and abs(key) > MOST_COUNT
+    is_plain = isinstance(key, _PLAIN_KEYS) and not is_address and len(repr(key)) <= MOST_KEY
+    return repr(key) if is_plain else f"key {index}"
 
 
 def _is_record(value: object) -> bool:
@@ -92,7 +97,7 @@ def not_finite(results: Iterable[tuple[str, torch.Tensor]]) -> tuple[str, ...]:
 
 
 def _is_broken(part: torch.Tensor) -> bool:
-    return (part.is_floating_point() or part.is_complex()) and not bool(torch.isfinite(part).all())
+    return (part.is_floating_point() or part.is_complex()) and not bool(torch.isfinite(computable(part)).all())
 
 
 def unread(results: Iterable[tuple[str, torch.Tensor]]) -> tuple[str, ...]:

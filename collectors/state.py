@@ -18,6 +18,7 @@ from torch.nn.modules.lazy import LazyModuleMixin
 from torch.nn.parameter import is_lazy
 
 from collectors.data import MAX_DEPTH, MODULE_INTERNALS, PLAIN, is_data
+from collectors.held import are_same, are_same_keys
 from collectors.kept_numbers import are_alike, kept_numbers
 from collectors.outputs import gpu_bytes, tensors
 from collectors.tensor_parts import parts
@@ -280,8 +281,8 @@ class _Kept:
     def differs(self) -> bool:
         now = self._now()
         if isinstance(now, dict):
-            return list(now) != list(self._items) or not _are_same(now.values(), self._items.values())
-        return not (now == self._items if isinstance(now, set) else _are_same(now, self._items))
+            return not (are_same_keys(now, self._items) and are_same(now.values(), self._items.values()))
+        return not (now == self._items if isinstance(now, set) else are_same(now, self._items))
 
     def put_back(self) -> None:
         if not self.differs():
@@ -317,15 +318,6 @@ class _KeptSlots(_Kept):
         return {name: getattr(self.container, name) for name in names if hasattr(self.container, name)}
 
 
-def _are_same(left: Iterable[object], right: Iterable[object]) -> bool:
-    pairs = list(left), list(right)
-    return len(pairs[0]) == len(pairs[1]) and all(_is_same(a, b) for a, b in zip(*pairs, strict=True))
-
-
-def _is_same(left: object, right: object) -> bool:
-    return left is right or (isinstance(left, PLAIN) and type(left) is type(right) and left == right)
-
-
 def _held_by(function: Callable[..., Any] | None) -> Iterator[object]:
     """Where the state of a callable lies: the module it is, or what a function, a method or an object holds."""
     match function:
@@ -354,7 +346,9 @@ def _put_back(tensor: torch.Tensor, kept: torch.Tensor) -> None:
         return
     if _kind(tensor) != _kind(kept):
         tensor.data = kept.clone()
-    else:
+        return
+    # One made in inference mode can be written to there alone; of others the mode of gradients stays as it is.
+    with torch.inference_mode() if tensor.is_inference() else contextlib.nullcontext():
         _without_repeats(tensor).copy_(_without_repeats(kept, like=tensor))
 
 

@@ -26,6 +26,12 @@ def is_dense(tensor: torch.Tensor) -> bool:
     return is_plain and not hasattr(tensor, "__tensor_flatten__")
 
 
+def computable(tensor: torch.Tensor) -> torch.Tensor:
+    """The same values in a type that torch compares: of float8 it can tell neither infinities nor equality."""
+    is_float8 = tensor.is_floating_point() and tensor.dtype.itemsize == 1
+    return tensor.float() if is_float8 and not tensor.is_meta else tensor
+
+
 def readable(path: str, tensor: torch.Tensor) -> Parts:
     """Copies of the parts under the path of the tensor. What cannot be read leaves one meta tensor of its dtype."""
     found = parts(tensor)

@@ -12,6 +12,7 @@ import torch
 from analyzer.core.trial import Accuracy, AccuracyReference
 from collectors.kept_numbers import is_number
 from collectors.outputs import gpu_bytes
+from collectors.tensor_parts import computable
 from optimizers.likeness import (
     Results,
     distance,
@@ -160,6 +161,13 @@ class Judge:
             uncompared=self.uncompared | paths,
         )
 
+    def wrong_in(self, results: Results) -> frozenset[str]:
+        """The paths at which these results are wrong, are missing, or are and should not be."""
+        known = dict(without(results, self.uncompared))
+        odd = unlike_in_kind(self.eager, tuple(known.items()))
+        both = ((index, path) for index, (path, _) in enumerate(self.eager) if path not in odd)
+        return odd.union(path for index, path in both if not self._judge_one(index, path, known[path]).is_right)
+
     def drawn_anew(self, results: Results) -> tuple[str, ...]:
         """The paths of the whole numbers among these that are other random ones than eager's: nothing is said of their
         values.
@@ -293,7 +301,7 @@ class Judge:
         wide = self.reference[index][1]
         if wide.is_meta:
             return eager
-        is_comparable = wide.shape == eager.shape and bool(torch.isfinite(wide[torch.isfinite(eager)]).all())
+        is_comparable = wide.shape == eager.shape and _all_finite(wide[torch.isfinite(computable(eager))])
         return wide if is_comparable and relative_error(eager, wide) < USELESS else eager
 
     def _exact(self, index: int, path: str, eager: torch.Tensor, tensor: torch.Tensor) -> Accuracy:
@@ -375,7 +383,7 @@ def _floor(path: str, tensor: torch.Tensor) -> float:
 
 
 def _all_finite(tensor: torch.Tensor) -> bool:
-    return bool(torch.isfinite(tensor).all())
+    return bool(torch.isfinite(computable(tensor)).all())
 
 
 def _said(number: torch.Tensor) -> str:

@@ -9,6 +9,7 @@ from typing import Final
 import torch
 
 from collectors.kept_numbers import is_number
+from collectors.tensor_parts import computable
 
 Results = tuple[tuple[str, torch.Tensor], ...]
 
@@ -68,7 +69,10 @@ def without(results: Results, paths: Collection[str]) -> Results:
 
 def is_alike(left: torch.Tensor, right: torch.Tensor) -> bool:
     """Whether two tensors of one kind hold the same bits; of one that cannot be read nothing else is said."""
-    return left.is_meta or torch.equal(left, right) or _same_bits(left, right)
+    if left.is_meta:
+        return True
+    left, right = _side_by_side(left, right)
+    return torch.equal(left, right) or _same_bits(left, right)
 
 
 def is_of_one_kind(left: torch.Tensor, right: torch.Tensor) -> bool:
@@ -83,6 +87,7 @@ def is_whole(tensor: torch.Tensor) -> bool:
 
 def same_specials(left: torch.Tensor, right: torch.Tensor) -> bool:
     """Whether NaN and infinities stand in the same places, these with the same signs."""
+    left, right = _side_by_side(left, right)
     if not torch.equal(torch.isnan(left), torch.isnan(right)):
         return False
     left_inf, right_inf = torch.isinf(left), torch.isinf(right)
@@ -101,7 +106,7 @@ def distance(left: torch.Tensor, right: torch.Tensor) -> float:
 def relative_error(tensor: torch.Tensor, truth: torch.Tensor) -> float:
     """‖tensor - truth‖₂ / ‖truth‖₂ over the finite elements, in float64; against 1 where the truth is all zero."""
     wide = torch.complex128 if truth.is_complex() else torch.float64
-    left, right = tensor.detach().to(wide), truth.detach().to(wide)
+    left, right = tensor.detach().to(truth.device, wide), truth.detach().to(wide)
     is_finite = torch.isfinite(left) & torch.isfinite(right)
     difference = torch.where(is_finite, left - right, 0).norm().item()
     size = torch.where(is_finite, right, 0).norm().item()
@@ -110,7 +115,15 @@ def relative_error(tensor: torch.Tensor, truth: torch.Tensor) -> float:
 
 def share_of_others(left: torch.Tensor, right: torch.Tensor) -> float:
     """The share of the elements that are not the same."""
+    left, right = _side_by_side(left, right)
     return float((left != right).double().mean().item()) if left.numel() else 0.0
+
+
+def _side_by_side(left: torch.Tensor, right: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+    """Both where the first lies, in a type that can be compared: compiled, an optimizer keeps its count of steps on the
+    GPU, and else on the CPU.
+    """
+    return computable(left), computable(right).to(left.device)
 
 
 def _is_far(path: str, left: torch.Tensor, right: torch.Tensor) -> bool:
