@@ -159,10 +159,8 @@ def test_the_graph_break_is_found_at_its_line(done: Done) -> None:
     line = TALKS.splitlines().index('        print("a graph break", end="")') + 1
     (found,) = [f for f in done.report["findings"] if f["rule"] == "graph_break"]
     assert (Path(found["file"]).name, found["line"]) == ("net.py", line)
-    if found["ns_per_step"] is None:  # the machine changed in the run: it was taken back
-        assert {graph["verdict"]["bound"] for graph in done.report["graphs"]} == {"undecided"}
-    else:
-        assert found["ns_per_step"] > 0
+    # None where the machine changed in the run, or the gap is too short to be told from nothing: never 0.
+    assert found["ns_per_step"] is None or found["ns_per_step"] > 0
     assert found["remedy"]
     first, second = done.report["graphs"]
     assert first["ended_by"]["where"]["line"] == line
