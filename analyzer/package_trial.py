@@ -11,7 +11,7 @@ from analyzer.core.trial import Accuracy, AccuracyReference, Trial, TrialOutcome
 from analyzer.session_words import outcome, wrong_reason
 from collectors import torch_compat
 from collectors.effects import Results, models_own
-from collectors.reference import step_results
+from collectors.reference import OTHER_SEED, steady_results, step_results
 from collectors.state import State
 from collectors.step import Stepper
 from collectors.timing import as_it_is, sample_in_turn, turn_count
@@ -21,7 +21,6 @@ from optimizers.backend import failure_of
 from optimizers.export import export_package
 
 OWN_STEP: Final = "the workload runs the model through a step function of its own, which no package can hold"
-OTHER_SEED: Final = 1
 
 
 def package_trial(workload: Workload, state: State, default: Stepper, judge: Judge | None, path: Path) -> Trial:
@@ -71,13 +70,10 @@ def _judged(fresh: Stepper, default: Stepper, judge: Judge) -> Accuracy:
     """
     state = fresh.state
     own = models_own(state.written)
-    state.restore()
-    fresh.prepare()
-    first = judge.without(own).judge(step_results(fresh))
+    first = judge.without(own).judge(steady_results(fresh))
     if not first.is_right or not own:
         return first
-    fresh.prepare()
-    second = step_results(fresh)
+    second = _next_results(fresh)
     eager = Stepper(fresh.workload, fresh.workload.model, state)
     runs = (_second_results(eager), _second_results(eager), _second_results(eager, OTHER_SEED))
     later = judge_of(runs, AccuracyReference.EAGER, None).beside(_second_results(default)).without(own).judge(second)
@@ -88,9 +84,10 @@ def _judged(fresh: Stepper, default: Stepper, judge: Judge) -> Accuracy:
 
 def _second_results(stepper: Stepper, seed: int | None = None) -> Results:
     """Of the second of two steps from the state as it was found."""
-    stepper.state.restore()
-    if seed is not None:
-        stepper.state.reseed(seed)
-    stepper.timed()
+    steady_results(stepper, seed)
+    return _next_results(stepper)
+
+
+def _next_results(stepper: Stepper) -> Results:
     stepper.prepare()
     return step_results(stepper)

@@ -8,9 +8,10 @@ from typing import Final
 from analyzer.core.run import Event
 from analyzer.core.trial import Accuracy, AccuracyReference
 from analyzer.session_words import drawn_note, unsteady_note, varying_note
-from collectors.effects import effects, written
+from collectors.effects import Results, effects, written
 from collectors.reference import (
     FURTHER_SEED,
+    OTHER_SEED,
     elsewhere_results,
     first_results,
     reference_results,
@@ -21,9 +22,7 @@ from collectors.reference import (
 from collectors.state import State
 from collectors.step import Stepper
 from optimizers.accuracy import Judge, judge_of
-from optimizers.likeness import Results, unlike, unsteady
-
-OTHER_SEED: Final = 1
+from optimizers.likeness import unlike, unsteady
 
 MORE_SEEDS: Final = range(FURTHER_SEED, FURTHER_SEED + 3)
 """A random step is wrong where it is under each of these seeds too: what chance brings once in twenty times it brings

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections import deque
+from collections.abc import Iterator
 from typing import Any, Final
 
 import torch
@@ -32,6 +33,14 @@ def is_data(value: object, depth: int = 0) -> bool:
         return False
     found = _fields(value)
     return bool(found) and all(is_data(child, depth + 1) for held in found for child in held.values())
+
+
+def module_data(model: torch.nn.Module) -> Iterator[tuple[str, object]]:
+    """What the modules of a model keep as data, by path (`layer.calls`); what torch keeps on them is not among it."""
+    for prefix, module in model.named_modules():
+        for name, value in vars(module).items():
+            if name not in MODULE_INTERNALS and is_data(value):
+                yield f"{prefix}.{name}" if prefix else name, value
 
 
 def _fields(value: object) -> tuple[dict[str, Any], ...]:

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 import torch
 from torch.nn.parameter import is_lazy
 
-from collectors.data import MODULE_INTERNALS, is_data
+from collectors.data import module_data
 from collectors.kept_numbers import INPUT, as_tensor, input_values, is_number, kept_numbers
 from collectors.outputs import tensors
 from collectors.state import State
@@ -53,9 +53,7 @@ def _of_model(model: torch.nn.Module, *, with_parameters: bool) -> Iterator[tupl
     yield from ((f"buffer {name}", buffer) for name, buffer in model.named_buffers() if not is_lazy(buffer))
     if with_parameters:
         yield from ((f"parameter {name}", one) for name, one in model.named_parameters() if not is_lazy(one))
-    for prefix, module in model.named_modules():
-        for name, value in vars(module).items():
-            if name not in MODULE_INTERNALS and is_data(value):
-                found = tensors(value, f"attribute {prefix}.{name}" if prefix else f"attribute {name}")
-                # An LSTM keeps its parameters in a list as well.
-                yield from ((path, one) for path, one in found if not isinstance(one, torch.nn.Parameter))
+    for where, value in module_data(model):
+        # An LSTM keeps its parameters in a list as well.
+        found = tensors(value, f"attribute {where}")
+        yield from ((path, one) for path, one in found if not isinstance(one, torch.nn.Parameter))

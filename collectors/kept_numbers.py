@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import itertools
 from collections import deque
 from collections.abc import Iterator
 from typing import Final
 
 import torch
 
-from collectors.data import MAX_DEPTH, MODULE_INTERNALS, is_data
+from collectors.data import MAX_DEPTH, is_data, module_data
 from collectors.outputs import children
 from collectors.workload import Workload
 
@@ -44,12 +45,10 @@ def kept_numbers(workload: Workload) -> dict[str, Numbers]:
 
 
 def _holders(workload: Workload) -> Iterator[tuple[str, object]]:
-    if isinstance(workload.model, torch.nn.Module):
-        for prefix, module in workload.model.named_modules():
-            for name, value in vars(module).items():
-                if name not in MODULE_INTERNALS and not isinstance(value, torch.Tensor) and is_data(value):
-                    yield f"{prefix}.{name}" if prefix else name, value
-    yield from ((path, value) for path, value in input_values(workload) if not isinstance(value, torch.Tensor))
+    model = workload.model
+    own = module_data(model) if isinstance(model, torch.nn.Module) else ()
+    found = itertools.chain(own, input_values(workload))
+    yield from ((path, value) for path, value in found if not isinstance(value, torch.Tensor))
 
 
 def input_values(workload: Workload) -> Iterator[tuple[str, object]]:

@@ -7,12 +7,10 @@ from typing import Any, Final
 
 from dash import html
 
-from analyzer.reporting.plain_text import ELLIPSIS, plain
+from analyzer.reporting.plain_text import ELLIPSIS, WHOLE_NAME, plain
 
 FOLDED: Final = 90
 """Characters from which a name is folded: five lines of the first column of a table on a telephone."""
-WHOLE: Final = 4_000
-"""Characters of a name that a fold holds. The longest kernel name of the public traces has 2,200 (trace quirk 40)."""
 
 _SAID_OFTEN: Final = re.compile(r"^void |\bat::native::|\(anonymous namespace\)::|\bc10::|\bstd::")
 """What begins most names of PyTorch's kernels, and tells none of them from another."""
@@ -20,7 +18,7 @@ _SAID_OFTEN: Final = re.compile(r"^void |\bat::native::|\(anonymous namespace\):
 
 def name_parts(name: str) -> list[Any]:
     """The children of an element that shows this name: its text, or a fold with the whole of it where it is long."""
-    whole = plain(name, WHOLE)
+    whole = plain(name, WHOLE_NAME)
     if len(whole) <= FOLDED:
         return [whole]
     summary = html.Summary(short_name(whole), title=whole)
@@ -29,7 +27,7 @@ def name_parts(name: str) -> list[Any]:
 
 def short_name(name: str) -> str:
     """A name in at most FOLDED characters, ending in an ellipsis where something of it is missing."""
-    whole = plain(name, WHOLE)
+    whole = plain(name, WHOLE_NAME)
     if len(whole) <= FOLDED:
         return whole
     told = _SAID_OFTEN.sub("", whole)

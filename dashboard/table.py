@@ -15,8 +15,8 @@ from dash import html
 from dash.dcc import Input
 
 from analyzer.core import quantities
-from analyzer.reporting.plain_text import plain
-from dashboard.long_name import WHOLE, name_parts
+from analyzer.reporting.plain_text import WHOLE_NAME, plain
+from dashboard.long_name import name_parts
 
 try:
     import dash_ag_grid
@@ -317,7 +317,7 @@ def _parts(cell: Cell, column: Column) -> list[Component]:
 def _value(cell: Cell, column: Column) -> dict[str, Any]:
     """What its CSV holds: a text without its fold, a number without its unit."""
     if column.kind is Kind.TEXT:
-        return attributes({"data-value": "" if cell is None else plain(str(cell), WHOLE)})
+        return attributes({"data-value": "" if cell is None else plain(str(cell), WHOLE_NAME)})
     known = _json_number(cell)
     return attributes({"data-value": "" if known is None else str(known)})
 

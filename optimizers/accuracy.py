@@ -10,11 +10,11 @@ from typing import Final
 import torch
 
 from analyzer.core.trial import Accuracy, AccuracyReference
+from collectors.effects import Results
 from collectors.kept_numbers import is_number
 from collectors.outputs import gpu_bytes
 from collectors.tensor_parts import computable
 from optimizers.likeness import (
-    Results,
     distance,
     is_alike,
     is_whole,
@@ -134,7 +134,7 @@ class Judge:
         """The same judge of a random step, who knows how far off eager runs of further seeds get."""
         wiser = self
         for results in runs:
-            wiser = wiser._leaving_out(unlike_in_kind(wiser.eager, without(results, wiser.uncompared)))
+            wiser = wiser.without(unlike_in_kind(wiser.eager, without(results, wiser.uncompared)))
             known = without(results, wiser.uncompared)
             wiser = replace(wiser.shaken([known]), drawn=wiser.drawn | unlike(wiser.eager, known))
         return wiser
@@ -146,9 +146,6 @@ class Judge:
 
     def without(self, paths: Collection[str]) -> Judge:
         """The same judge, who asks nothing of what lies at these paths."""
-        return self._leaving_out(frozenset(paths))
-
-    def _leaving_out(self, paths: frozenset[str]) -> Judge:
         stays = [index for index, (path, _) in enumerate(self.eager) if path not in paths]
         return replace(
             self,
@@ -158,7 +155,7 @@ class Judge:
             default_errors=tuple(self.default_errors[index] for index in stays) if self.default_errors else (),
             shaken_errors=None if self.shaken_errors is None else tuple(self.shaken_errors[index] for index in stays),
             repeat_errors=tuple(self.repeat_errors[index] for index in stays) if self.repeat_errors else (),
-            uncompared=self.uncompared | paths,
+            uncompared=self.uncompared.union(paths),
         )
 
     def wrong_in(self, results: Results) -> frozenset[str]:

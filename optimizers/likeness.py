@@ -8,10 +8,9 @@ from typing import Final
 
 import torch
 
+from collectors.effects import Results
 from collectors.kept_numbers import is_number
 from collectors.tensor_parts import computable
-
-Results = tuple[tuple[str, torch.Tensor], ...]
 
 UNSTEADY: Final = 0.1
 """Relative difference of two equal runs of eager beyond which a result is none that could be repeated. Atomic additions

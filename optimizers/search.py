@@ -219,7 +219,7 @@ class _Search:
         What beat it by less is believed, and the other is held against that. GPTlite's default on an H200 took 16 ms
         in five trials and 24 ms in a sixth, whose candidate of 8.8 ms was then chosen over one of 7.9.
         """
-        if self._gain_of(one) > self._gain_of(other):
+        if self._gain(one) > self._gain(other):
             one, other = other, one
         slower = other.trial.step_ns
         # Also where the time is over: half a second of steps of what is built.
@@ -228,13 +228,13 @@ class _Search:
         taken = self._lab.duel(one.choices, other.choices, slower.median_ns)
         if taken is not None:
             others, mine = taken
-            self._held[_key(other.choices)] = self._gain_of(one) * mine.median_ns / max(others.median_ns, 1)
+            self._held[_key(other.choices)] = self._gain(one) * mine.median_ns / max(others.median_ns, 1)
 
     def _is_contradicted(self, one: Tried, other: Tried) -> bool:
         """Whether `other`, which gained more over its default, is the slower one; both by more than a tie."""
-        if self._goal.objective is not Objective.LATENCY or not self._gain_of(one) or _key(other.choices) in self._held:
+        if self._goal.objective is not Objective.LATENCY or not self._gain(one) or _key(other.choices) in self._held:
             return False
-        gained = self._gain_of(other) / self._gain_of(one)
+        gained = self._gain(other) / self._gain(one)
         return gained > 1 + TIE and step_ratio(other.trial, one.trial) > 1 + TIE
 
     def _refinable(self, target: Target, candidate: str) -> bool:
@@ -280,7 +280,7 @@ class _Search:
         measured = self._measured()
         best = best_whole(joint, measured, wins)
         wholes: list[Tried] = [*joint, *measured]
-        gaining = [tried for tried in wholes if self._gain_of(tried)]
+        gaining = [tried for tried in wholes if self._gain(tried)]
         chosen = next((tried for tried in gaining if dict(tried.choices) == best), None)
         if chosen is None:
             return best
@@ -304,10 +304,7 @@ class _Search:
     def _measured(self) -> list[CandidateTrial]:
         return [trial for trial in self._trials.values() if trial.trial.outcome is not TrialOutcome.UNTRIED]
 
-    def _gain(self, tried: CandidateTrial) -> float:
-        return self._gain_of(tried)
-
-    def _gain_of(self, tried: Tried) -> float:
+    def _gain(self, tried: Tried) -> float:
         return self._whole_gain(tried.choices, tried.trial)
 
     def _whole_gain(self, choices: Choices, trial: Trial) -> float:

@@ -3,16 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Final
 
 from analyzer.core.critical_path import PathRow
 from analyzer.core.report import Report
 from analyzer.reporting.html_markup import NOTHING, Html, folded, items, paragraph, shown, tag
 from analyzer.reporting.path_text import MOST_SHOWN, path_lines
-from analyzer.reporting.plain_text import plain
-
-WHOLE: Final = 4_000
-"""Characters of a name where it is shown whole. The longest of the public traces has 2,200 (trace quirk 40)."""
+from analyzer.reporting.plain_text import WHOLE_NAME, plain
 
 
 def path_section(report: Report, id_: str | None = "path") -> Html:
@@ -27,10 +23,10 @@ def path_section(report: Report, id_: str | None = "path") -> Html:
 
 def _whole_names(rows: Sequence[PathRow], lines: Sequence[str]) -> Html:
     """Folded, of the rows whose line had no room for their name."""
-    names = [plain(row.name, WHOLE) for row in rows]
+    names = [plain(row.name, WHOLE_NAME) for row in rows]
     said = "\n".join(lines)
     cut = [name for name in names if name not in said]
     if not cut:
         return NOTHING
     title = "Its name in full" if len(cut) == 1 else "Their names in full"
-    return folded(title, tag("ul", *(tag("li", tag("code", shown(name, WHOLE))) for name in cut)), class_="inner")
+    return folded(title, tag("ul", *(tag("li", tag("code", shown(name, WHOLE_NAME))) for name in cut)), class_="inner")

@@ -19,6 +19,9 @@ MESSAGE_WIDTH: Final = 1_000
 
 ELLIPSIS: Final = "…"
 
+WHOLE_NAME: Final = 4_000
+"""Characters of a name where it is shown whole. The longest of the public traces has 2,200 (trace quirk 40)."""
+
 _HIDDEN: Final = frozenset({"Cc", "Cf", "Cs", "Co", "Zl", "Zp"})
 """Unicode categories that draw nothing and may steer a terminal or reorder a line: controls and escapes, bidirectional
 and zero-width marks, lone surrogates, private use, line and paragraph separators."""

@@ -9,8 +9,9 @@ from typing import Any
 import pytest
 from plotly.utils import PlotlyJSONEncoder
 
+from analyzer.reporting.plain_text import WHOLE_NAME
 from dashboard import table as table_module
-from dashboard.long_name import FOLDED, WHOLE, short_name
+from dashboard.long_name import FOLDED, short_name
 from dashboard.table import (
     AUTO_HEIGHT_ROWS,
     CELL_LIMIT,
@@ -192,7 +193,7 @@ def test_a_megabyte_of_a_name_is_cut_in_its_fold_too_and_a_sentence_is_not_folde
     columns = [Column("name"), Column("why", is_wrapped=True)]
     made = static_table("t", columns, [("x" * 1_000_000, "w " * FOLDED)], file_name="f")
     (row,) = made.children[0].children[0].children[1].children
-    assert len(row.children[0].children[0].children[1].children) == WHOLE
+    assert len(row.children[0].children[0].children[1].children) == WHOLE_NAME
     assert row.children[1].children == [" ".join("w" * FOLDED)]
 
 
