@@ -52,11 +52,20 @@ def list_runs(folder: Path) -> RunListing:
             for number, entry in enumerate(entries):
                 if number >= MOST_ENTRIES or not _is_text(entry.name):
                     left_out += 1
-                elif not entry.name.startswith(".") and (run := _listed(entry)) is not None:
+                elif not entry.name.startswith(".") and (run := _listed(entry.path, entry.name)) is not None:
                     found.append(run)
     except OSError:
         return RunListing(folder, ())
     return RunListing(folder, tuple(sorted(found, key=lambda run: (-run.written_ns, run.name))), left_out)
+
+
+def find_run(folder: Path, name: str) -> ListedRun | None:
+    """The run of this name as it is now, as `list_runs` would list it, without a look at the others. None where there
+    is none, and for what is no name of an entry.
+    """
+    if not name or name.startswith(".") or "\0" in name or os.path.basename(name) != name or not _is_text(name):
+        return None
+    return _listed(os.path.join(folder, name), name)
 
 
 def holds_runs(folder: Path) -> bool:
@@ -90,11 +99,11 @@ def _is_text(name: str) -> bool:
     return True
 
 
-def _listed(entry: os.DirEntry[str]) -> ListedRun | None:
+def _listed(path: str, own: str) -> ListedRun | None:
     for name in (REPORT, BEFORE):
         try:
-            written_ns = os.stat(os.path.join(entry.path, name)).st_mtime_ns
+            written_ns = os.stat(os.path.join(path, name)).st_mtime_ns
         except (OSError, ValueError):
             continue
-        return ListedRun(entry.name, written_ns, name == REPORT)
+        return ListedRun(own, written_ns, name == REPORT)
     return None

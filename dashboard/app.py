@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import html as html_text
 import importlib.util
 import socket
@@ -39,52 +40,70 @@ class Server:
 
 
 @dataclass(frozen=True, slots=True)
-class ServedRuns:
-    """The pages of several runs; `server` is their WSGI application, as it is of a `dash.Dash`. `prepare` reads the run
-    of this name, so that its page need not be waited for.
+class ServedPages:
+    """Pages of what is in files, each read again where it has changed; `server` is their WSGI application, as it is of
+    a `dash.Dash`. `prepare` reads the run of this name, so that its page need not be waited for.
     """
 
     server: Any
     prepare: Callable[[str], object]
 
 
-def make_app(target: Path, token: str | None = None) -> dash.Dash | ServedRuns:
+def make_app(target: Path, token: str | None = None, *, is_strict: bool = False) -> ServedPages:
     """The page of a run folder, a trace or a folder of ranks, read now; of a folder of runs their pages, each read when
-    it is asked for. A folder that is missing, empty or partial gives a page that says so. With a token, only who brings
-    it is let in; without one, only this machine.
+    it is asked for. A folder that is missing, empty or partial gives a page that says so, with `is_strict` an error
+    where nothing at all could be shown. With a token, only who brings it is let in; without one, only this machine.
 
     Raises MissingExtraError where Dash is not installed, UnreadableFileError for a trace that cannot be read.
     """
     require_dash()
-    from dashboard.run_folder import read_run, read_target  # numpy and msgspec, which looking for dash does without
-
-    if holds_runs(target):
-        return _runs_of(target, token)
-    return app_of(read_target(target) if target.exists() else read_run(target), token)
+    return _runs_of(target, token) if holds_runs(target) else _single(target, token, is_strict=is_strict)
 
 
-def _runs_of(folder: Path, token: str | None) -> ServedRuns:
+def _runs_of(folder: Path, token: str | None) -> ServedPages:
     from dashboard.entry import guard
-    from dashboard.runs_app import OpenRuns, runs_server  # flask, and what reads runs
+    from dashboard.runs_app import open_runs, runs_server  # flask, and what reads runs
 
-    opened = OpenRuns(folder, lambda data, prefix: app_of(data, prefix=prefix).server)
-    server = runs_server(folder, opened)
+    pages = open_runs(folder, lambda data, prefix, stamp: _behind(data, prefix, stamp))
+    server = runs_server(folder, pages)
     guard(server, token)
-    return ServedRuns(server, opened.application)
+    return ServedPages(server, pages.newest)
 
 
-def app_of(data: RunData, token: str | None = None, *, prefix: str = ROOT) -> dash.Dash:
-    """The page of what was read. With another `prefix` than the root it lies there behind a server of several pages,
-    which asks for the token.
-    """
+def _single(target: Path, token: str | None, *, is_strict: bool) -> ServedPages:
+    from dashboard.entry import guard
+    from dashboard.run_folder import require_contents
+    from dashboard.single_app import single_server  # flask, numpy and what reads traces
+
+    require = require_contents if is_strict else lambda _: None
+    server = single_server(target, lambda data, stamp: _behind(data, ROOT, stamp), require)
+    guard(server, token)
+    return ServedPages(server, lambda _: None)
+
+
+def app_of(data: RunData, token: str | None = None) -> dash.Dash:
+    """The page of what was read, by itself: it never learns what became of it."""
+    from dashboard.entry import guard
+
+    app = _page_of(data, ROOT, None)
+    guard(app.server, token)
+    return app
+
+
+def _behind(data: RunData, prefix: str, stamp: str | None) -> Any:
+    """The WSGI application of a page that lies at `prefix` behind a server, which asks for the token."""
+    return _page_of(data, prefix, stamp or "").server
+
+
+def _page_of(data: RunData, prefix: str, stamp: str | None) -> dash.Dash:
+    """`stamp` is what its page tells the server, which knows by it what was read; None where there is no such."""
     import dash  # 0.7 s, and optional in an installation without dependencies
 
     from dashboard import compare_callbacks
     from dashboard.callbacks import add_callbacks
     from dashboard.code_route import add_code_route
-    from dashboard.entry import guard
-    from dashboard.first_paint import OUR_SCRIPTS, frame
-    from dashboard.layout import layout_of
+    from dashboard.first_paint import OUR_SCRIPTS, frame, metas
+    from dashboard.layout import layout_of, shown_name
     from dashboard.report_route import add_report_route
     from dashboard.timeline.routes import add_routes
     from dashboard.timelines import timeline_page
@@ -94,9 +113,9 @@ def app_of(data: RunData, token: str | None = None, *, prefix: str = ROOT) -> da
         serve_locally=True,
         assets_folder=str(ASSETS),
         assets_ignore=OUR_SCRIPTS,
-        title=html_text.escape(f"Graphbound: {plain(Path(data.folder).name, 60)}"),
+        title=html_text.escape(f"Graphbound: {shown_name(data)}"),
         update_title="",
-        meta_tags=[{"name": "viewport", "content": "width=device-width, initial-scale=1"}],
+        meta_tags=metas(stamp),
         routes_pathname_prefix=ROOT,
         requests_pathname_prefix=prefix,
     )
@@ -104,22 +123,34 @@ def app_of(data: RunData, token: str | None = None, *, prefix: str = ROOT) -> da
     app.enable_dev_tools(debug=False, dev_tools_disable_version_check=True)
     app.index_string = frame(app, ASSETS)
     app.layout = layout_of(data)
-    add_callbacks(app, data)
+    has_changed = _has_changed(Path(data.folder), stamp)
+    add_callbacks(app, data, has_changed)
     compare_callbacks.register(app, data)
     timelines = timeline_page(data)
     add_routes(app.server, timelines)
     add_report_route(app.server, data.report, lambda: timelines, data.folder)
-    add_code_route(app.server, data.report, Path(data.folder))
-    if prefix == ROOT:
-        guard(app.server, token)
+    add_code_route(app.server, data.report, Path(data.folder), has_changed)
     return app
 
 
+def _has_changed(folder: Path, stamp: str | None) -> Callable[[], bool]:
+    """Whether the run folder holds another run by now than the one that was read."""
+    from dashboard.stamp import run_stamp
+
+    return lambda: bool(stamp) and run_stamp(folder) not in (stamp, None)
+
+
 def make_server(
-    app: dash.Dash | ServedRuns, port: int | None, host: str | None = None, token: str | None = None
+    app: dash.Dash | ServedPages,
+    port: int | None,
+    host: str | None = None,
+    token: str | None = None,
+    listener: socket.socket | None = None,
 ) -> Server:
-    """Bind to `port` of the loopback address or of `host`, a free one for None. Raises UsageError where that fails."""
-    listener = _listener(port, host or LOOPBACK)
+    """Bind to `port` of the loopback address or of `host`, a free one for None, where that is not done: `listener` is
+    what `listen` gave for them. Raises UsageError where that fails.
+    """
+    listener = listener if listener is not None else listen(port, host)
     number = listener.getsockname()[1]
     shown = f"[{host}]" if host and ":" in host else host or LOOPBACK
     url = f"http://{shown}:{number}/" + (f"?token={token}" if token is not None else "")
@@ -156,23 +187,16 @@ def serve(target: Path, port: int | None, open_browser: bool, host: str | None =
         )
     require_dash()
     from dashboard.entry import new_token
-    from dashboard.run_folder import newest_readable, read_target, require_contents  # as above
 
     token = new_token() if host is not None else None
-    app: dash.Dash | ServedRuns
-    if holds_runs(target):
-        newest = newest_readable(target)
-        print(f"the newest run of {plain(str(target))} is {plain(newest)}", file=sys.stderr, flush=True)
-        app = served = _runs_of(target, token)
-        # It takes seconds, most of them Dash's own import; the browser is opened meanwhile.
-        threading.Thread(target=served.prepare, args=(newest,), daemon=True).start()
-    else:
-        # A trace of a million events takes half a minute to be judged.
-        print(f"reading {plain(str(target))}", file=sys.stderr, flush=True)
-        data = read_target(target)
-        require_contents(data)
-        app = app_of(data, token)
-    server = make_server(app, port, host, token)
+    # First, as reading a trace takes up to minutes.
+    listener = listen(port, host)
+    try:
+        app = _read_to_be_served(target, token)
+    except BaseException:
+        listener.close()
+        raise
+    server = make_server(app, port, host, token, listener)
     print(f"dashboard: {server.url} (Ctrl-C to stop)", file=sys.stderr, flush=True)
     if open_browser:
         # The port is bound, so that whoever asks is answered; a browser of the terminal ends before the call does.
@@ -183,27 +207,55 @@ def serve(target: Path, port: int | None, open_browser: bool, host: str | None =
         server.close()
 
 
+def _read_to_be_served(target: Path, token: str | None) -> ServedPages:
+    from dashboard.run_folder import newest_readable  # numpy and msgspec
+
+    if holds_runs(target):
+        newest = newest_readable(target)
+        print(f"the newest run of {plain(str(target))} is {plain(newest)}", file=sys.stderr, flush=True)
+        app = _runs_of(target, token)
+        # It takes seconds, most of them Dash's own import; the browser is opened meanwhile.
+        threading.Thread(target=app.prepare, args=(newest,), daemon=True).start()
+        return app
+    # A trace of a million events takes half a minute to be judged.
+    print(f"reading {plain(str(target))}", file=sys.stderr, flush=True)
+    return _single(target, token, is_strict=True)
+
+
 def require_dash() -> None:
     """Raises MissingExtraError where Dash is not installed; does not import it."""
     if importlib.util.find_spec("dash") is None:
         raise MissingExtraError("the dashboard needs dash, which is not installed", hint="pip install dash waitress")
 
 
-def _listener(port: int | None, host: str) -> socket.socket:
+def listen(port: int | None, host: str | None) -> socket.socket:
+    """A socket that listens on `port` of `host`, None for a free one and for the loopback address. Raises UsageError
+    where that cannot be.
+    """
+    address = host or LOOPBACK
     try:
-        family = socket.getaddrinfo(host, port or 0, type=socket.SOCK_STREAM)[0][0]
-    except OSError as error:
-        raise UsageError(f"cannot listen on {host}: {error.strerror or error}", hint="leave --host out") from error
+        family = socket.getaddrinfo(address, port or 0, type=socket.SOCK_STREAM)[0][0]
+    except (OSError, UnicodeError) as error:  # a name that is none is refused by the codec of names
+        reason = error.strerror or error if isinstance(error, OSError) else "it is no name of a machine"
+        raise UsageError(f"cannot listen on {address}: {reason}", hint="leave --host out") from error
     listener = socket.socket(family, socket.SOCK_STREAM)
     if sys.platform != "win32":
         # A port that a server has just left may be used again; on Windows this would share one in use.
         listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
-        listener.bind((host, port or 0))
+        listener.bind((address, port or 0))
         listener.listen()
     except OSError as error:
         listener.close()
-        reason = error.strerror or str(error)
-        where = f"port {port}" if host == LOOPBACK else f"port {port or 'of its choice'} of {host}"
-        raise UsageError(f"cannot listen on {where}: {reason}", hint="leave --port out for a free one") from error
+        raise _cannot_listen(port, host, error) from error
     return listener
+
+
+def _cannot_listen(port: int | None, host: str | None, error: OSError) -> UsageError:
+    reason = error.strerror or str(error)
+    if error.errno == errno.EADDRNOTAVAIL or port is None:
+        return UsageError(
+            f"cannot listen on {host or LOOPBACK}: {reason}", hint="--host takes an address of this machine"
+        )
+    where = f"port {port}" if host is None else f"port {port} of {host}"
+    return UsageError(f"cannot listen on {where}: {reason}", hint="leave --port out for a free one")

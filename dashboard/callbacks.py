@@ -4,6 +4,7 @@ from what is asked alone, so that two browsers do not disturb each other.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -13,8 +14,8 @@ from dash.exceptions import PreventUpdate
 from dashboard.panels.graphs import ASKED_ID, CARD_ID, SAID_ID
 from dashboard.panels.graphs_card import card, card_sentence
 from dashboard.panels.graphs_code import BUTTON_ID, CODE_ID, code_of
-from dashboard.panels.panel import Component
-from dashboard.run_folder import RunData
+from dashboard.panels.panel import Component, empty_state
+from dashboard.run_folder import CHANGED, RunData
 
 if TYPE_CHECKING:
     import dash
@@ -23,7 +24,9 @@ KEY_LIMIT: Final = 400
 """Characters of a key that are looked for; one of ours has 65 at most."""
 
 
-def add_callbacks(app: dash.Dash, run: RunData) -> None:
+def add_callbacks(app: dash.Dash, run: RunData, has_changed: Callable[[], bool] = lambda: False) -> None:
+    """`has_changed`: whether the files of the run are another's by now than what `run` was read from."""
+
     @app.callback(
         Output(CARD_ID, "children"), Output(SAID_ID, "children"), Input(ASKED_ID, "data"), prevent_initial_call=True
     )
@@ -35,7 +38,7 @@ def add_callbacks(app: dash.Dash, run: RunData) -> None:
     def _code(clicks: Any) -> list[Component]:
         if not clicks:
             raise PreventUpdate
-        return code_of(Path(run.folder))
+        return [empty_state(CHANGED)] if has_changed() else code_of(Path(run.folder))
 
 
 def asked_key(asked: Any) -> str | None:

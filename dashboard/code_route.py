@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Final
 from urllib.parse import urlencode
@@ -12,6 +13,7 @@ from analyzer.core.errors import UnreadableFileError
 from analyzer.core.generated_code import StoredCode
 from analyzer.core.report import Report
 from analyzer.reporting.plain_text import plain_code
+from dashboard.run_folder import CHANGED
 
 ROUTE: Final = "/code"
 NO_CODE: Final = "This report keeps no such code."
@@ -28,13 +30,17 @@ def code_file_name(code: StoredCode) -> str:
     return re.sub(r"[^A-Za-z0-9_.+-]+", "-", f"{code.key}.{code.candidate}").strip("-.")[:120] + ".py"
 
 
-def add_code_route(flask_app: Any, report: Report | None, folder: Path) -> None:
+def add_code_route(
+    flask_app: Any, report: Report | None, folder: Path, has_changed: Callable[[], bool] = lambda: False
+) -> None:
     """Answers with the text, its hidden characters as escapes; as a download with the text as it is. 404 with a
-    sentence where there is none.
+    sentence where there is none, and where the folder `has_changed`: it is another run's then.
     """
     from flask import Response, request  # comes with Dash
 
     def answered() -> Any:
+        if has_changed():
+            return Response(CHANGED, status=404, content_type="text/plain; charset=utf-8")
         code = _asked(report, request.args.get("graph", ""), request.args.get("candidate", ""))
         if code is None:
             return Response(NO_CODE, status=404, content_type="text/plain; charset=utf-8")

@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING, Final
 if TYPE_CHECKING:
     import dash
 
+STAMP_META: Final = "graphbound-read"
+"""Where the page says which version of a run it was made of (`assets/gb_0_gone.js`)."""
 OUR_SCRIPTS: Final = r".*\.js$"
 """What Dash is told to leave out of its own list; it serves them all the same."""
 LATER_ID: Final = "gb-later"
@@ -46,3 +48,9 @@ def frame(app: dash.Dash, assets: Path) -> str:
         for path in sorted(assets.glob("*.js"))
     ]
     return _FRAME.format(later=LATER_ID, ours="\n".join(ours))
+
+
+def metas(stamp: str | None) -> list[dict[str, str]]:
+    """What Dash is told to put into the head; None where the page stands for no version of anything."""
+    found = [{"name": "viewport", "content": "width=device-width, initial-scale=1"}]
+    return found if stamp is None else [*found, {"name": STAMP_META, "content": stamp}]

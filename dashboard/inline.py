@@ -18,16 +18,13 @@ from typing import TYPE_CHECKING, Final
 from analyzer.core.errors import UnreadableFileError
 from analyzer.core.report import Report
 from analyzer.reporting.json import REPORT_FILE, encode_report, read_report
-from analyzer.run_listing import holds_runs
-from dashboard.app import LOOPBACK, ServedRuns, Server, app_of, make_app, make_server, require_dash
+from dashboard.app import LOOPBACK, ServedPages, Server, app_of, make_app, make_server, require_dash
 from dashboard.run_folder import (
     AFTER_FILE,
     BEFORE_FILE,
     DASHBOARD_COMMAND,
     RunData,
     Side,
-    read_target,
-    require_contents,
 )
 
 if TYPE_CHECKING:
@@ -86,7 +83,7 @@ class _Running:
     servers: dict[str, Server] = field(default_factory=dict)
     lock: threading.Lock = field(default_factory=threading.Lock)
 
-    def of(self, identity: str, make: Callable[[], dash.Dash | ServedRuns]) -> Server:
+    def of(self, identity: str, make: Callable[[], dash.Dash | ServedPages]) -> Server:
         with self.lock:
             if identity not in self.servers:
                 server = make_server(make(), None)
@@ -114,15 +111,11 @@ def _serve(server: Server) -> None:
         server.run()
 
 
-def _app(target: Report | Path) -> dash.Dash | ServedRuns:
+def _app(target: Report | Path) -> dash.Dash | ServedPages:
     if isinstance(target, Report):
         folder = folder_of(target)
-        return app_of(read_target(folder) if folder is not None else _without_trace(target))
-    if holds_runs(target):
-        return make_app(target)
-    data = read_target(target)
-    require_contents(data)
-    return app_of(data)
+        return make_app(folder) if folder is not None else app_of(_without_trace(target))
+    return make_app(target, is_strict=True)
 
 
 def folder_of(report: Report) -> Path | None:

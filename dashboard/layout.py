@@ -9,17 +9,13 @@ from typing import Final
 
 from dash import html
 
+from analyzer.reporting.html_names import SHORT
 from analyzer.reporting.plain_text import plain
 from dashboard.panels.panel import Component, Page, Panel, attribute
 from dashboard.panels.panel_list import PANELS
-from dashboard.prose import prose
 from dashboard.run_folder import RunData
 from dashboard.runs import Among, address_of, when_changed
 
-WRITTEN_SINCE: Final = (
-    "This run was written again after it was read: start `analyze dashboard` again to see what it holds now."
-)
-GONE_SINCE: Final = "This run is no longer in its folder: what is shown was read before it went."
 MAIN_ID: Final = "gb-main"
 _SKIP: Final = attribute("data-gb-skip", "")
 
@@ -29,23 +25,11 @@ def layout_of(data: RunData) -> Component | Callable[[], Component]:
     read = data.among
     if read is None:
         return page_layout(data)
-    return when_changed(read, lambda here: page_layout(replace(data, among=here), changed_since(read, here)))
+    return when_changed(read, lambda here: page_layout(replace(data, among=here)))
 
 
-def changed_since(read: Among, now: Among) -> str | None:
-    """What became of a run after it was read. None where nothing did, and of one that its server reads again itself."""
-    if read.name is None or read.can_open:
-        return None
-    was, is_now = read.listing.run(read.name), now.listing.run(read.name)
-    if was == is_now:
-        return None
-    return GONE_SINCE if is_now is None else WRITTEN_SINCE
-
-
-def page_layout(data: RunData, warning: str | None = None) -> Component:
-    """Every page at once: `assets/gb_2_pages.js` shows the one that the address names, so that a link reopens it. A
-    `warning` stands above them all.
-    """
+def page_layout(data: RunData) -> Component:
+    """Every page at once: `assets/gb_2_pages.js` shows the one that the address names, so that a link reopens it."""
     panels = [panel for panel in PANELS if panel.applies(data)]
     pages = [page for page in Page if any(panel.page is page for panel in panels)]
     links = [
@@ -66,25 +50,29 @@ def page_layout(data: RunData, warning: str | None = None) -> Component:
     # What stands behind # in the address names the page: a script moves the focus, and follows no link.
     skip = html.A("skip to the content", href=f"#{MAIN_ID}", className="gb-skip", **_SKIP)
     main = html.Main([_section(panel, data) for panel in panels], id=MAIN_ID, tabIndex=-1)
-    told = [html.P(prose(warning), className="gb-loud gb-gone", role="alert")] if warning is not None else []
-    return html.Div([skip, *told, head, main], className="gb-page")
+    return html.Div([skip, head, main], className="gb-page")
+
+
+def shown_name(data: RunData) -> str:
+    """What is shown, in a word that tells it from the other runs of its folder."""
+    name = Path(data.folder).name
+    return data.among.names.of(name) if data.among is not None and name else plain(name or data.folder, SHORT)
 
 
 def _name(data: RunData) -> Component:
     """What is shown; where the server has other runs too, a choice of them."""
     here = data.among
     if here is None or not here.can_open:
-        return html.Span(plain(Path(data.folder).name or data.folder, 80), className="gb-quiet")
-    names = [run.name for run in here.choices]
-    shown = names if here.name is None or here.name in names else [here.name, *names]
-    return html.Select(
-        [_option(here, name) for name in shown], **attribute("data-gb-runs", ""), **attribute("aria-label", "run")
-    )
+        return html.Span(shown_name(data), className="gb-quiet")
+    told, names = here.names, [run.name for run in here.choices]
+    among_them = names if here.name is None or here.name in names else [here.name, *names]
+    options = [_option(here, name, told.of(name)) for name in among_them]
+    return html.Select(options, **attribute("data-gb-runs", ""), **attribute("aria-label", "run"))
 
 
-def _option(here: Among, name: str) -> Component:
+def _option(here: Among, name: str, text: str) -> Component:
     # From a page at /run/NAME/; a server may itself lie behind another.
-    return html.Option(plain(name, 80), value=f"../{address_of(name).rsplit('/', 2)[1]}/", selected=name == here.name)
+    return html.Option(text, value=f"../{address_of(name).rsplit('/', 2)[1]}/", selected=name == here.name)
 
 
 def _section(panel: Panel, data: RunData) -> Component:

@@ -27,8 +27,12 @@ SMALLEST_PX: Final = 6.0
 MOVED: Final = 1.1
 """An arrow is drawn where a kernel moved by more along either axis: less is no longer than its own head, on six decades
 in 500 px, and short kernels of one build repeat to some per cent."""
-NEAR_PEAKS: Final = 1.6
-"""Peaks within this ratio share one label: on six decades in 400 px it is the height of a line of text."""
+LINE_SHARE: Final = 14 / 400
+"""Of the figure's height, that a line of text takes: peaks that lie closer share one label."""
+MOST_TICKS: Final = 6
+"""Labels of the axis of intensities that have room beside each other on a telephone, 360 px wide."""
+_LABEL_LIMIT: Final = 34
+"""Characters of a roof's label, on a telephone too."""
 _LEGEND_LIMIT: Final = 36
 _MARGIN: Final = 1.6
 OUTSIDE: Final = "outside of any graph"
@@ -190,8 +194,9 @@ def _line(go: Any, xs: list[float], ys: list[float], text: str, dash: str) -> An
 def _labels(go: Any, device: Device, extent: Extent) -> Any:
     """Peaks that lie close have one label, on the highest of them."""
     groups: list[list[Peak]] = []
+    near = (extent.top / extent.bottom) ** LINE_SHARE
     for peak in sorted(device.peaks, key=lambda peak: peak.flops_per_s):
-        if groups and peak.flops_per_s < NEAR_PEAKS * groups[-1][0].flops_per_s:
+        if groups and peak.flops_per_s < near * groups[-1][0].flops_per_s:
             groups[-1].insert(0, peak)
         else:
             groups.append([peak])
@@ -217,7 +222,9 @@ def _labels(go: Any, device: Device, extent: Extent) -> Any:
 
 
 def _peaks_text(peaks: Sequence[Peak]) -> str:
-    """`bfloat16 792, float16 757 TFLOP/s`: the unit once where it is one."""
+    """`bfloat16 792, float16 757 TFLOP/s`: the unit once where it is one. What is too long names the highest: pointing
+    at a roof tells it by itself.
+    """
     rates = [quantities.rate(peak.flops_per_s, "FLOP").rpartition(" ") for peak in peaks]
     units = {unit for _, _, unit in rates}
     last = f" {units.pop()}" if len(units) == 1 else ""
@@ -225,7 +232,8 @@ def _peaks_text(peaks: Sequence[Peak]) -> str:
         f"{peak_name(peak.dtype)} {number}" + ("" if last else f" {unit}")
         for peak, (number, _, unit) in zip(peaks, rates, strict=True)
     ]
-    return ", ".join(shown) + last
+    text = ", ".join(shown) + last
+    return text if len(text) <= _LABEL_LIMIT or len(peaks) == 1 else f"{shown[0]}{last} +{len(peaks) - 1} near"
 
 
 @dataclass(frozen=True, slots=True)
@@ -355,8 +363,10 @@ def _layout(extent: Extent) -> dict[str, Any]:
     # A power of ten has no digits behind its point.
     rates = decades(extent.bottom, extent.top, lambda value: re.sub(r"\.0+ ", " ", quantities.rate(value, "FLOP")))
     values, texts = decades(left, right, lambda value: f"{value:,.10g}")
+    every = math.ceil(len(values) / MOST_TICKS)
     # The edge is no number: what stands there has none.
-    texts = ["none" if math.isclose(value, extent.edge) else text for value, text in zip(values, texts, strict=True)]
+    first = next((at for at, value in enumerate(values) if math.isclose(value, extent.edge)), 0)
+    texts = ["none" if at == first else text if (at - first) % every == 0 else "" for at, text in enumerate(texts)]
     return {
         "xaxis": log_axis(left, right, axis_title("arithmetic intensity", "flop per byte"), (values, texts)),
         "yaxis": log_axis(extent.bottom, extent.top, axis_title("arithmetic rate", "flop/s"), rates),

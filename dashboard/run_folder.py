@@ -39,6 +39,8 @@ NO_EVENTS: Final = (
     "This trace holds no event: record the program with torch.profiler.profile() around a few of its steps."
 )
 
+CHANGED: Final = "This run was written again after this page was read: load it anew to see its code."
+"""Of what is read from the folder when it is asked for: it would be another run's beside this one's numbers."""
 
 MOST_TRIED: Final = 50
 """Runs that are looked into for one that can be read."""
@@ -71,17 +73,24 @@ def read_target(path: Path) -> RunData:
     """A run folder, the newest run of a folder of runs, a trace, or a folder or archive of the traces of ranks. Raises
     UnreadableFileError for a trace, or for ranks, of which nothing can be read.
     """
-    if path.is_dir():
-        own = (REPORT_FILE, BEFORE_FILE, AFTER_FILE)
-        if any((path / name).exists() for name in own) or not any(path.iterdir()):
-            return read_run(path, among(path))
-        if holds_runs(path):
-            newest = path / newest_readable(path)
-            return read_run(newest, among(newest))
-    elif path.name == REPORT_FILE and path.exists():
-        return read_run(path.parent, among(path.parent))
+    folder = run_folder_of(path)
+    if folder is not None:
+        return read_run(folder, among(folder))
+    if path.is_dir() and holds_runs(path):
+        newest = path / newest_readable(path)
+        return read_run(newest, among(newest))
     listing = list_sources(str(path))
     return _one_trace(path, listing.sources[0]) if len(listing.sources) == 1 else _ranks(path, listing.sources)
+
+
+def run_folder_of(path: Path) -> Path | None:
+    """The run folder that a path means: itself, or that of a report; None for anything else. An empty folder is one
+    in which no run has written yet.
+    """
+    if path.is_dir():
+        own = (REPORT_FILE, BEFORE_FILE, AFTER_FILE)
+        return path if any((path / name).exists() for name in own) or not any(path.iterdir()) else None
+    return path.parent if path.name == REPORT_FILE and path.exists() else None
 
 
 def read_run(folder: Path, here: Among | None = None) -> RunData:
@@ -136,6 +145,19 @@ def require_contents(data: RunData) -> None:
         f"{folder}: there is no {REPORT_FILE} in this folder, and no timeline: it holds no run",
         hint=f"`analyze model.py --out {shell_path(folder)}` writes one into it",
     )
+
+
+def problem_of(data: RunData) -> str | None:
+    """Why `require_contents` would raise, None where it would not."""
+    try:
+        require_contents(data)
+    except UnreadableFileError as error:
+        return _sentence(error)
+    return None
+
+
+def events_of(data: RunData) -> int:
+    return sum(len(side.recording.trace) for side in data.sides if side.recording is not None)
 
 
 def _one_trace(path: Path, source: Source) -> RunData:

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Final
 from urllib.parse import quote
 
+from analyzer.reporting.html_names import ToldApart, told_apart
 from analyzer.run_listing import ListedRun, RunListing, list_runs
 
 MOST_RUNS: Final = 1_000
@@ -34,6 +35,11 @@ class Among:
     def choices(self) -> tuple[ListedRun, ...]:
         """The newest MOST_RUNS."""
         return self.listing.runs[:MOST_RUNS]
+
+    @property
+    def names(self) -> ToldApart:
+        """How the choices, and the one that is shown, are written beside each other."""
+        return told_apart([*(run.name for run in self.choices), *([] if self.name is None else [self.name])])
 
     @property
     def left_out(self) -> int:

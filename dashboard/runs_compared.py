@@ -12,6 +12,7 @@ from analyzer.comparing import AFTER, BEFORE, compare_paths
 from analyzer.core.compared import Compared
 from analyzer.core.errors import GraphboundError
 from analyzer.core.shell import shell_path
+from analyzer.reporting.html_names import ALONE, ToldApart, told_apart
 from analyzer.reporting.plain_text import plain
 from analyzer.run_listing import RunListing
 from analyzer.unlike import unlike_facts
@@ -26,7 +27,8 @@ MOST_KEPT: Final = 16
 class RunPair:
     """Two runs. `compared` is None where their traces cannot be laid beside each other; `refused` says why.
 
-    `warnings` are what makes the comparison another thing than it looks like, the worst first.
+    `warnings` are what makes the comparison another thing than it looks like, the worst first. `names` are those of
+    all runs of the folder.
     """
 
     before: RunGlance | UnreadRun
@@ -34,6 +36,7 @@ class RunPair:
     compared: Compared | None
     refused: str | None
     warnings: tuple[str, ...]
+    names: ToldApart = ALONE
 
 
 class RunComparer:
@@ -54,16 +57,18 @@ class RunComparer:
         # Held while a comparison is made: two at once would only take turns at the processor, and twice the memory.
         with self._lock:
             if key not in self._kept:
-                self._kept[key] = self._make(self._reader.read(left), self._reader.read(right))
+                names = told_apart(run.name for run in listing.runs)
+                self._kept[key] = self._make(self._reader.read(left), self._reader.read(right), names)
             self._kept.move_to_end(key)
             while len(self._kept) > MOST_KEPT:
                 self._kept.popitem(last=False)
             return self._kept[key]
 
-    def _make(self, before: RunGlance | UnreadRun, after: RunGlance | UnreadRun) -> RunPair:
-        compared, refused = None, self._lacks_trace(before, after)
+    def _make(self, before: RunGlance | UnreadRun, after: RunGlance | UnreadRun, names: ToldApart) -> RunPair:
+        compared, refused = None, self._lacks_trace(names, before, after)
+        warned = warnings(before, after, names)
         if refused is not None:
-            return RunPair(before, after, None, refused, warnings(before, after))
+            return RunPair(before, after, None, refused, warned, names)
         try:
             compared = compare_paths(str(self._folder / before.name), str(self._folder / after.name), DEFAULTS)
         except GraphboundError as error:
@@ -71,24 +76,25 @@ class RunComparer:
         except (OSError, MemoryError, ValueError, ArithmeticError, LookupError) as error:
             # A trace that trips a derivation over costs this comparison, as it costs a rank its summary.
             refused = f"{type(error).__name__}: {error}"
-        return RunPair(before, after, compared, refused, warnings(before, after))
+        return RunPair(before, after, compared, refused, warned, names)
 
-    def _lacks_trace(self, *runs: RunGlance | UnreadRun) -> str | None:
+    def _lacks_trace(self, names: ToldApart, *runs: RunGlance | UnreadRun) -> str | None:
         """Which of the runs holds no trace, and what to do; None where both do."""
         for one in runs:
             if any((self._folder / one.name / trace).is_file() for trace in (BEFORE, AFTER)):
                 continue
             if isinstance(one, RunGlance) and one.is_recorded:
-                source = shell_path(one.facts.source)
-                return f"{one.name} is the report of a trace, which it does not hold: `analyze compare {source} OTHER`"
-            return f"{one.name} holds no trace: its run ended before the profiled pass. Run it again and let it finish"
+                command = f"`analyze compare {shell_path(one.facts.source)} OTHER`"
+                return f"{names.of(one.name)} is the report of a trace, which it does not hold: {command}"
+            why = "its run ended before the profiled pass. Run it again and let it finish"
+            return f"{names.of(one.name)} holds no trace: {why}"
         return None
 
 
-def warnings(before: RunGlance | UnreadRun, after: RunGlance | UnreadRun) -> tuple[str, ...]:
+def warnings(before: RunGlance | UnreadRun, after: RunGlance | UnreadRun, names: ToldApart = ALONE) -> tuple[str, ...]:
     """Why times of the two say nothing of a change, or less than it seems; empty where nothing speaks against it."""
     if isinstance(before, UnreadRun) or isinstance(after, UnreadRun):
-        return tuple(f"{one.name}: {one.reason}" for one in (before, after) if isinstance(one, UnreadRun))
+        return tuple(f"{names.of(one.name)}: {one.reason}" for one in (before, after) if isinstance(one, UnreadRun))
     found = [plain(text, 300) for text in unlike_facts(before.facts, after.facts)]
     if before.versions.torch != after.versions.torch:
         found.append(

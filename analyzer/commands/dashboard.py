@@ -5,14 +5,16 @@ this machine.
 from __future__ import annotations
 
 import argparse
+import re
 from pathlib import Path
 from typing import Final
 
 from analyzer.commands.command import Command, add_port
-from analyzer.core.errors import ExitCode, UnreadableFileError
+from analyzer.core.errors import ExitCode, UnreadableFileError, UsageError
 
 RUNS: Final = "runs"
 """Where `analyze model.py` puts run folders that are given no other place."""
+_ADDRESS: Final = re.compile(r"[a-z][a-z0-9+.-]+://", re.IGNORECASE)
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -40,6 +42,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> ExitCode:
+    if not arguments.run:
+        raise UsageError("the path is empty", hint=f"`analyze dashboard` alone shows {RUNS}/")
+    if _ADDRESS.match(arguments.run):
+        raise UsageError(
+            f"{arguments.run} is an address, and the dashboard shows what lies on this machine",
+            hint="`curl -LO` it, and give the file",
+        )
     target = Path(arguments.run)
     if arguments.run == RUNS and _holds_nothing(target):
         raise UnreadableFileError(f"there is no run in {RUNS}/ here", hint="`analyze model.py` writes one")

@@ -15,8 +15,21 @@ from analyzer.reporting.check_words import check_cause, check_message
 from analyzer.reporting.html_bars import step_section
 from analyzer.reporting.html_document import MOST_BYTES, document, warnings_of
 from analyzer.reporting.html_findings import top_section
-from analyzer.reporting.html_markup import NOTHING, Html, command, folded, items, joined, paragraph, shown, table, tag
+from analyzer.reporting.html_markup import (
+    NOTHING,
+    SENTENCE_LIMIT,
+    Html,
+    command,
+    folded,
+    items,
+    joined,
+    paragraph,
+    shown,
+    table,
+    tag,
+)
 from analyzer.reporting.html_measured import measured_section
+from analyzer.reporting.html_names import LONGEST, ToldApart, told_apart
 from analyzer.reporting.html_path import path_section
 from analyzer.reporting.renderer import Page
 from analyzer.reporting.report_text import outcome_text
@@ -54,15 +67,17 @@ def _runs_head(runs: ModelRuns) -> Iterator[Html]:
 
 
 def _runs_main(runs: ModelRuns, most: int) -> Iterator[Html]:
-    yield table(("model", "what came of it", "run folder"), [_run_line(run) for run in runs.runs[:MOST_MODELS]])
+    listed = runs.runs[:MOST_MODELS]
+    names = told_apart([*(run.name for run in runs.runs), *(run.folder or "" for run in listed)], SENTENCE_LIMIT)
+    yield table(("model", "what came of it", "run folder"), [_run_line(run, names) for run in listed])
     yield from _counted(len(runs.runs), MOST_MODELS, "models")
     yield _command(runs.command)
     reports = [(run.name, run.report) for run in runs.runs if run.report is not None]
-    yield from (_report(name, report) for name, report in reports[:most])
+    yield from (_report(names.of(name), report) for name, report in reports[:most])
     yield from _left_out(len(reports), most)
 
 
-def _run_line(run: ModelRun) -> list[Html]:
+def _run_line(run: ModelRun, names: ToldApart) -> list[Html]:
     """A run that ended early has a report that says so, and its exit code all the same."""
     if run.report is None:
         said = [paragraph(f"it did not run: {run.error or 'no reason was given'}", "loud")]
@@ -71,7 +86,8 @@ def _run_line(run: ModelRun) -> list[Html]:
         said = [paragraph(f"it ended early: {partial}", "loud")] if partial is not None else []
         said += [paragraph(run.report.headline)]
     said += [paragraph(f"exit code {run.exit_code}", "quiet")] if run.exit_code else []
-    return [tag("code", shown(run.name)), joined(said), shown(run.folder or "none")]
+    folder = "none" if run.folder is None else names.of(run.folder)
+    return [tag("code", shown(names.of(run.name), LONGEST)), joined(said), shown(folder, LONGEST)]
 
 
 def _gate_head(gate: GateResult) -> Iterator[Html]:
@@ -82,8 +98,9 @@ def _gate_head(gate: GateResult) -> Iterator[Html]:
 
 def _gate_main(gate: GateResult, most: int) -> Iterator[Html]:
     yield items(gate.notes)
+    names = told_apart((model.name for model in gate.models), SENTENCE_LIMIT)
     for model in gate.models[:MOST_MODELS]:
-        yield tag("section", tag("h2", shown(model.name)), *_gates_of(model))
+        yield tag("section", tag("h2", shown(names.of(model.name), LONGEST)), *_gates_of(model))
     yield from _counted(len(gate.models), MOST_MODELS, "models")
     if gate.accept is not None and gate.accept_file is not None:
         yield paragraph("To accept the new values:")
@@ -91,7 +108,7 @@ def _gate_main(gate: GateResult, most: int) -> Iterator[Html]:
     yield paragraph("To check again:")
     yield _command(gate.command)
     reports = [(model.name, model.report) for model in gate.models if model.report is not None]
-    yield from (_report(name, report) for name, report in reports[:most])
+    yield from (_report(names.of(name), report) for name, report in reports[:most])
     yield from _left_out(len(reports), most)
 
 

@@ -33,11 +33,13 @@ pre.command { white-space: pre-wrap; overflow-wrap: anywhere; user-select: all; 
 .defs { position: absolute; }
 .wide { overflow-x: auto; margin: 8px 0; }
 table { border-collapse: collapse; font-size: 14px; }
-th, td { padding: 4px 16px 4px 0; text-align: left; vertical-align: top; overflow-wrap: normal; }
+th, td { padding: 4px 16px 4px 0; text-align: left; vertical-align: top; overflow-wrap: break-word; }
 td { border-top: 1px solid var(--line); max-width: 44em; }
 td:first-child { min-width: 8em; }
 .card td:last-child { min-width: 18em; }
 td:has(> .swatch), td:empty { min-width: 0; }
+td:first-child:has(> p) { min-width: 5em; }
+td > p:first-child { margin-top: 0; }
 th { font-weight: 600; color: var(--quiet); white-space: nowrap; }
 .number { text-align: right; white-space: nowrap; font-variant-numeric: tabular-nums; }
 svg text { font: 600 13px system-ui, sans-serif; }
@@ -54,7 +56,7 @@ svg text { font: 600 13px system-ui, sans-serif; }
 details { margin: 8px 0; border-top: 1px solid var(--line); padding-top: 6px; }
 details.inner { border-top: 0; padding-top: 0; }
 details.card { border: 1px solid var(--line); padding: 8px 12px; }
-.card td code { white-space: nowrap; }
+.card td code { display: inline-block; max-width: 40em; overflow-x: auto; white-space: nowrap; vertical-align: bottom; }
 summary { cursor: pointer; font-weight: 600; }
 details:not(.inner) > summary { font-size: 16px; }
 :focus-visible { outline: 2px solid var(--accent); outline-offset: 2px; }
@@ -104,6 +106,7 @@ footer { margin-top: 36px; color: var(--quiet); font-size: 13px; border-top: 1px
   pre { white-space: pre-wrap; overflow-wrap: anywhere; }
   table { font-size: 9pt; }
   th, td, .card td code { padding-right: 8px; white-space: normal; overflow-wrap: anywhere; }
+  .card td code { display: inline; }
   td.number { white-space: nowrap; }
   td:not(.number, :empty, :has(> .swatch)) { min-width: 5em; }
   .card table { font-size: 8pt; }

@@ -21,6 +21,12 @@ graphbound.state = (function () {
     known = location.hash;
   }
 
+  function flush() {
+    if (timer === null) return;
+    clearTimeout(timer);
+    write();
+  }
+
   window.addEventListener("hashchange", function () {
     fields = read();
     listeners.forEach((listener) => listener());
@@ -43,6 +49,8 @@ graphbound.state = (function () {
       for (const [name, value] of Object.entries(changes)) other.set(name, value);
       return "#" + other.toString();
     },
+    // Writes at once what is to be written, as before the page goes.
+    flush,
     onChange: (listener) => listeners.push(listener),
   };
 })();

@@ -8,18 +8,20 @@ graphbound.selection = (function () {
   let asked = 0;           // the latest request: an answer that comes after a later one's is dropped
 
   // `still` leaves the window where it is, `asIs` the rows and the scroll too; `focus` puts the keyboard on the canvas.
+  // With a `title` only an event that is called so. Gives false where there is no such event.
   async function select(lane, at, options) {
     const number = (asked += 1);
-    if (sides.numberOf(lane) < 0 || at < 0) { if (!selected) clear(); return; }
+    if (sides.numberOf(lane) < 0 || at < 0) { if (!selected) clear(); return false; }
     let told;
     try {
       told = await wire.json("event", { lane, at });
     } catch (error) {
       parts.live.textContent = error.message;
       if (!selected) clear();
-      return;
+      return false;
     }
-    if (number !== asked) return;
+    if (number !== asked) return true;  // another one has been selected meanwhile
+    if (options && options.title && options.title !== told.title) return false;
     selected = { lane, at, told };
     state.set({ sel: `${lane}.${at}` });
     if (!(options && options.asIs)) reveal(lane, told, options || {});
@@ -29,6 +31,29 @@ graphbound.selection = (function () {
     parts.canvas.setAttribute("aria-label", `Timeline. Selected: ${sentence}. ${parts.keys}`);
     shown.later();
     shown.rested();
+    return true;
+  }
+
+  // After the run was loaded anew: the event of the same name at the same place of the axis, whatever its number is now.
+  async function selectAgain(lane, at, was) {
+    const options = { still: true, asIs: true, title: was.title };
+    if (await select(lane, at, options)) return;
+    const side = sides.all().findIndex((one) => one.name === was.side);
+    if (side >= 0) {
+      const from = Math.max(Math.round(sides.origin(sides.all()[side]).at + was.start), 0);
+      const found = await wire.json("find", { q: was.title.slice(0, 200), side, from }).catch(() => null);
+      if (found && found.next && await select(found.next[0], found.next[1], options)) return;
+    }
+    clear();
+    const text = `What was selected is not in what is shown now: ${was.title.slice(0, 200)}`;
+    parts.live.textContent = text;
+    parts.details.append(details.make("p", { class: "gb-quiet", text }));
+  }
+
+  // What `selectAgain` needs to find the selected event in another version of the run; null where none is selected.
+  function place() {
+    if (!selected) return null;
+    return { title: selected.told.title, side: selected.told.side, start: selected.told.start - sides.originOf(selected.lane) };
   }
 
   function reveal(lane, told, options) {
@@ -128,5 +153,5 @@ graphbound.selection = (function () {
 
   shown.onPaint(outline);
   shown.onRest(fillTable);
-  return { select, clear, fit, beside, neighbour, follow, toggleGroup, tableWords, fillTable, now: () => selected };
+  return { select, selectAgain, place, clear, fit, beside, neighbour, follow, toggleGroup, tableWords, fillTable, now: () => selected };
 })();

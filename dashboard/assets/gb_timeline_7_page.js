@@ -108,14 +108,16 @@ graphbound.timeline = (function () {
     shown.takeFolds(state.get("fold"));
     const edges = (state.get("w") || "").split(",").map(whole);
     const isWindow = edges.length === 2 && edges.every((edge) => edge !== null) && edges[1] > edges[0];
-    shown.setView(isWindow ? { from: edges[0], to: edges[1] } : sides.whole());
+    shown.setView(isWindow ? sides.within(edges[0], edges[1]) : sides.whole());
     shown.replan();
     shown.scrollTo(whole(state.get("y")) || 0);
     parts.more.open = state.get("table") === "1";
     const chosen = /^(\d{1,6})\.(\d{1,10})$/.exec(state.get("sel") || "");
     // Where the address says what is folded or how far it is scrolled, the event may have been out of sight.
     const asIs = state.get("y") !== null || state.get("fold") !== null;
-    if (chosen) selection.select(Number(chosen[1]), Number(chosen[2]), { still: true, asIs });
+    const lane = chosen && Number(chosen[1]), at = chosen && Number(chosen[2]), was = graphbound.since.takeSelected();
+    if (chosen && was) selection.selectAgain(lane, at, was);
+    else if (chosen) selection.select(lane, at, { still: true, asIs });
     else selection.clear();
     if (parts.search.value) search.search(0);
   }
@@ -171,5 +173,5 @@ graphbound.timeline = (function () {
   build(root);
   start(root);
   graphbound.pages.whenDrawn("#gb-timeline", () => place(root));
-  return { zoom: shown.zoom, pan: shown.pan, go: shown.go, view: shown.view, selected: selection.now };
+  return { zoom: shown.zoom, pan: shown.pan, go: shown.go, view: shown.view, selected: selection.now, place: selection.place };
 })();

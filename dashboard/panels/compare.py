@@ -53,13 +53,17 @@ def build(run: RunData) -> list[Component]:
 
 def left_out_text(here: Among) -> str:
     """How many runs are not among the choices."""
-    return f"The {len(here.choices):,} newest runs are here; {here.left_out:,} more entries of the folder are not."
+    more = "1 more entry" if here.left_out == 1 else f"{here.left_out:,} more entries"
+    return (
+        f"The {len(here.choices):,} newest runs are here; {more} of the folder, older or without a readable name, not."
+    )
 
 
 def _pick(here: Among, word: str, field: str, chosen: str) -> list[Component]:
+    names = here.names
     options = [
         html.Option(
-            f"{plain(run.name, 80)} · {minute(run.written_ns / NS_PER_S)}", value=run.name, selected=run.name == chosen
+            f"{names.of(run.name)} · {minute(run.written_ns / NS_PER_S)}", value=run.name, selected=run.name == chosen
         )
         for run in here.choices
     ]

@@ -11,6 +11,7 @@ from analyzer.comparing import AFTER as PLAN_TRACE
 from analyzer.core import quantities
 from analyzer.core.compared import Compared, ComparedRow, ComparedSide, Matched
 from analyzer.reporting.compared_text import fate_text, steps_text, totals_text
+from analyzer.reporting.html_names import ToldApart
 from analyzer.reporting.plain_text import plain
 from dashboard.figure import graph
 from dashboard.panels.compare_figure import difference_figure, figure_height_px, signed
@@ -46,7 +47,7 @@ def pair_view(pair: RunPair | str) -> list[Component]:
     if pair.compared is None:
         why = f"The traces of these two cannot be compared: {plain(pair.refused or 'unknown', 600)}"
         return [*warned, *clean, empty_state(why)]
-    return [*warned, *clean, *_traces(pair.compared), *_rows(pair.compared)]
+    return [*warned, *clean, *_traces(pair.compared, pair.names), *_rows(pair.compared)]
 
 
 def _clean(pair: RunPair) -> list[Component]:
@@ -89,13 +90,13 @@ def _quartiles(one: Timed) -> str:
     return quantities.UNKNOWN if one.low_ns is None else quantities.durations((one.low_ns, one.high_ns), separator="–")
 
 
-def _traces(compared: Compared) -> list[Component]:
-    said = [f"{word}: {_side_text(side)}" for word, side in _sides(compared)]
+def _traces(compared: Compared, names: ToldApart) -> list[Component]:
+    said = [f"{word}: {_side_text(side, names)}" for word, side in _sides(compared)]
     said += [f"{word}: {plain(text, 400)}" for word, side in _sides(compared) for text in side.honesty]
     return [
         *(html.P(prose(plain(text, 400)), className="gb-loud") for text in compared.notes),
         html.P(["Recorded: ", html.Strong(totals_text(compared))]),
-        html.Ul([html.Li(text) for text in said], className="gb-quiet"),
+        html.Ul([html.Li(prose(text)) for text in said], className="gb-quiet"),
     ]
 
 
@@ -103,11 +104,11 @@ def _sides(compared: Compared) -> tuple[tuple[str, ComparedSide], ...]:
     return (("before", compared.before), ("after", compared.after))
 
 
-def _side_text(side: ComparedSide) -> str:
+def _side_text(side: ComparedSide, names: ToldApart) -> str:
     path = PurePath(side.source)
     way = "its plan" if path.name == PLAN_TRACE else "torch.compile default"
     return (
-        f"{plain(path.parent.name, 80)}, {way} ({plain(side.device, 60)}, {steps_text(side)}, idle "
+        f"{names.of(path.parent.name)}, {way} ({plain(side.device, 60)}, {steps_text(side)}, idle "
         f"{quantities.duration(side.idle_ns)} of {quantities.duration(side.whole_ns)}). {plain(side.bound, 300)}"
     )
 

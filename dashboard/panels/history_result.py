@@ -6,6 +6,7 @@ from typing import Final
 
 from dash import html
 
+from analyzer.reporting.html_names import ToldApart
 from analyzer.reporting.plain_text import plain
 from dashboard.figure import graph
 from dashboard.panels.history import LINE
@@ -42,16 +43,16 @@ NO_TIMES: Final = (
 
 def history_view(history: History, here: Among, line: str | None = None) -> list[Component]:
     """A pure function of what was read; `line` names the one that is shown alone."""
-    shown = only(history, line)
+    shown, names = only(history, line), here.names
     return [
         *_choice(history, shown),
-        *_figures(shown),
-        *_notes(history),
+        *_figures(shown, names),
+        *_notes(history, names),
         *_open(here),
         table(
             TABLE_ID,
             _COLUMNS,
-            [_cells(run) for run in shown.runs],
+            [_cells(run, names) for run in shown.runs],
             file_name="history",
             row_keys=[run.name for run in shown.runs],
         ),
@@ -73,7 +74,7 @@ def _option(line: Line) -> str:
     return f"{plain(line.name, 100)} ({len(line.runs)})"
 
 
-def _figures(shown: History) -> list[Component]:
+def _figures(shown: History, names: ToldApart) -> list[Component]:
     if not shown.lines:
         return [empty_state(NO_TIMES)]
     runs = sum(len(line.runs) for line in shown.lines)
@@ -81,20 +82,20 @@ def _figures(shown: History) -> list[Component]:
     return [
         graph(
             "gb-history-times",
-            time_figure(shown.lines),
+            time_figure(shown.lines, names),
             height_px=height_px,
             label=f"The step time of {runs} runs over time, before and after, with quartiles",
         ),
         graph(
             "gb-history-bounds",
-            bound_figure(shown.lines),
+            bound_figure(shown.lines, names),
             height_px=height_px - 40,
             label=f"The share of the largest part of the step in {runs} runs over time",
         ),
     ]
 
 
-def _notes(history: History) -> list[Component]:
+def _notes(history: History, names: ToldApart) -> list[Component]:
     said = []
     if history.lines and all(run.commit is None for run in history.runs):
         said.append(_ONE_COMMIT)
@@ -103,8 +104,9 @@ def _notes(history: History) -> list[Component]:
     if history.untimed:
         said.append(f"Without a step time, as they ended early or are recorded traces: {len(history.untimed):,}.")
     if history.left_out:
-        said.append(f"{history.left_out:,} older entries of the folder were not read.")
-    unread = [f"{plain(one.name, 80)}: {plain(one.reason, 200)}" for one in history.unread[:MOST_UNREAD]]
+        count = "1 more entry was" if history.left_out == 1 else f"{history.left_out:,} more entries were"
+        said.append(f"{count} not read: older, or without a readable name.")
+    unread = [f"{names.of(one.name)}: {plain(one.reason, 200)}" for one in history.unread[:MOST_UNREAD]]
     more = len(history.unread) - len(unread)
     if more > 0:
         unread.append(f"and {more:,} more that could not be read")
@@ -114,11 +116,11 @@ def _notes(history: History) -> list[Component]:
     ]
 
 
-def _cells(run: RunGlance) -> tuple[Cell, ...]:
+def _cells(run: RunGlance, names: ToldApart) -> tuple[Cell, ...]:
     part = largest_part(run)
     return (
         minute(run.began_s) + ("" if run.is_began_known else " ~"),
-        run.name,
+        names.of(run.name),
         "" if run.commit is None else run.commit.short,
         run.facts.name,
         run.facts.mode,

@@ -5,6 +5,7 @@ from __future__ import annotations
 import shutil
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
@@ -82,7 +83,19 @@ def test_a_run_that_is_deleted_while_it_is_shown_says_so(
     page.goto(f"{serving(tmp_path)}run/b/#page=graphs&graph={a_key(1)}")
     page.wait_for_selector(".gb-card")
     shutil.rmtree(tmp_path / "b")
+    page.evaluate("graphbound.since.ask()")
+    page.wait_for_selector("#gb-since")
+    assert "no longer" in page.inner_text("#gb-since")
+    # What the server still keeps of it is shown on; what it has forgotten is said.
+    card = page.inner_text(".gb-card")
     page.evaluate(f"location.hash = '#page=graphs&graph={a_key(2)}'")
-    page.wait_for_selector("#gb-gone")
-    assert "no longer in its folder" in page.inner_text("#gb-gone")
+    page.wait_for_function("(card) => document.querySelector('.gb-card').innerText !== card", arg=card)
+    for key, status, text, said in ((1, 410, "load it anew.", "load it anew"), (2, 404, "gone", "in its folder")):
+        page.route("**/_dash-update-component**", partial(_answer, status, text))
+        page.evaluate(f"location.hash = '#page=graphs&graph={a_key(key)}'")
+        page.wait_for_function(f"document.querySelector('#gb-gone')?.textContent.includes('{said}')")
     context.close()
+
+
+def _answer(status: int, text: str, route: Any) -> None:
+    route.fulfill(status=status, content_type="text/plain", body=text)

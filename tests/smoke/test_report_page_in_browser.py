@@ -13,10 +13,15 @@ from typing import Any, Final
 import pytest
 
 from analyzer.cli import main
+from analyzer.core.model_runs import ModelRun, ModelRuns
 from analyzer.reporting.html import MOST_BYTES
+from analyzer.reporting.html_models import render_gate, render_runs
+from analyzer.reporting.renderer import Page
 from dashboard.inline import show
+from tests.gate_results import a_hostile_gate
 from tests.goldens import FOLDER, RUNS
 from tests.rank_files import a_rank
+from tests.reports import a_report
 from tests.unit.dashboard.runs import a_run_folder
 
 sync_api = pytest.importorskip("playwright.sync_api")
@@ -155,4 +160,33 @@ def test_on_paper_it_is_light_as_narrow_as_the_paper_and_its_folds_are_open(
     # This browser opens the folds, so that nothing has to be said of them.
     assert page.locator(".on-paper").is_hidden()
     page.context.close()
+    assert wrong == []
+
+
+_BEYOND_ITS_CELL: Final = """() => Array.from(document.querySelectorAll("th, td, p, h1, li, summary")).filter((box) => {
+  const range = document.createRange();
+  range.selectNodeContents(box);
+  const edge = box.getBoundingClientRect().right + 2;
+  return !box.closest(".lanes") && Array.from(range.getClientRects()).some((part) => part.right > edge);
+}).length"""
+
+
+@pytest.mark.parametrize("width", [360, 1000])
+def test_of_a_check_and_of_several_models_no_name_lies_over_another_however_long(
+    browser: Any, tmp_path: Path, width: int
+) -> None:
+    wrong: list[str] = []
+    for number, name in enumerate(("W" * 1_000_000, "<b>\u202e\0\udc80" * 40, "\u05d0\u05d1 \u0627" * 90)):
+        runs = ModelRuns(
+            name, (ModelRun(name, a_report(headline=name), name), ModelRun(name, None, None, 3, name)), name
+        )
+        for kind, text in (("gate", render_gate(a_hostile_gate(name), Page())), ("runs", render_runs(runs, Page()))):
+            file = tmp_path / f"{kind}{number}.html"
+            file.write_text(text, encoding="utf-8")
+            page = _open(browser, file, wrong, viewport={"width": width, "height": 900})
+            page.evaluate("document.querySelectorAll('details').forEach((one) => { one.open = true })")
+            assert page.evaluate("document.documentElement.scrollWidth") <= width
+            assert page.evaluate(_BEYOND_ITS_CELL) == 0, file.name
+            assert page.locator("script, img, main b").count() == 0
+            page.context.close()
     assert wrong == []

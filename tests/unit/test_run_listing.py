@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from analyzer import run_listing
-from analyzer.run_listing import holds_runs, list_runs, what_to_type
+from analyzer.run_listing import find_run, holds_runs, list_runs, what_to_type
 
 
 def a_run(folder: Path, name: str, seconds: int, file: str = "report.json") -> None:
@@ -78,3 +78,18 @@ def test_what_to_type_names_the_newest_run_and_can_be_pasted(tmp_path: Path) -> 
     text = what_to_type(folder)
     assert f"`analyze dashboard '{folder}'`" in text
     assert f"`analyze show '{folder}/-new one'`" in text
+
+
+def test_one_run_is_found_as_the_list_has_it_and_nothing_outside_of_the_folder(tmp_path: Path) -> None:
+    folder = tmp_path / "runs"
+    for name in ("run", "a b", "a  b", "%2e%2e", "x\ny"):
+        a_run(folder, name, 1)
+    a_run(folder, ".hidden", 1)
+    a_run(folder, "traced", 2, "before.trace.json.gz")
+    a_run(tmp_path, "outside", 1)
+    (folder / "bare").mkdir()
+    listed = list_runs(folder)
+    assert {run.name for run in listed.runs} == {"run", "a b", "a  b", "%2e%2e", "x\ny", "traced"}
+    assert all(find_run(folder, run.name) == run for run in listed.runs)
+    for name in ("", ".", "..", "../outside", "run/", "/", ".hidden", "bare", "no", "a\0b", "a\udc80", "x" * 5000):
+        assert find_run(folder, name) is None, name

@@ -16,7 +16,7 @@ import pytest
 from analyzer.core.errors import ExitCode, MissingExtraError, UnreadableFileError, UsageError
 from analyzer.reporting.json import write_report
 from dashboard import app as app_module
-from dashboard.app import ASSETS, LOOPBACK, Server, make_app, make_server, serve
+from dashboard.app import ASSETS, LOOPBACK, Server, listen, make_app, make_server, serve
 from dashboard.first_paint import LATER_ID
 from dashboard.panels.panel import Page
 from dashboard.panels.panel_list import PANELS
@@ -151,6 +151,34 @@ def test_a_port_in_use_is_a_usage_error(run_folder: Path) -> None:
     assert "--port" in str(caught.value.hint)
 
 
+def test_a_port_in_use_is_said_before_anything_is_read(run_folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(app_module, "_single", lambda *_, **__: pytest.fail("it was read"))
+    with socket.socket() as taken:
+        taken.bind((LOOPBACK, 0))
+        taken.listen()
+        port = taken.getsockname()[1]
+        with pytest.raises(UsageError, match=f"cannot listen on port {port}"):
+            serve(run_folder, port, False)
+
+
+def test_what_cannot_be_read_leaves_no_port_taken(tmp_path: Path) -> None:
+    with socket.socket() as free:
+        free.bind((LOOPBACK, 0))
+        port = free.getsockname()[1]
+    with pytest.raises(UnreadableFileError):
+        serve(tmp_path, port, False)
+    with socket.socket() as again:
+        again.bind((LOOPBACK, port))
+
+
+@pytest.mark.parametrize("host", ["203.0.113.7", "nosuchhost.invalid", "a..b", "x" * 300])
+def test_an_address_of_another_machine_is_an_error_of_the_address_and_not_of_the_port(host: str) -> None:
+    with pytest.raises(UsageError, match="cannot listen on") as caught:
+        listen(None, host)
+    assert "--host" in str(caught.value.hint)
+    assert "port" not in caught.value.message
+
+
 def test_serving_says_where_opens_the_browser_and_lets_go_of_the_port(
     run_folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -166,6 +194,7 @@ def test_serving_says_where_opens_the_browser_and_lets_go_of_the_port(
         asked.set()
 
     fake = Server(url="http://127.0.0.1:1/", run=interrupt, close=lambda: seen.append("closed"))
+    monkeypatch.setattr(app_module, "listen", lambda *_: None)
     monkeypatch.setattr(app_module, "make_server", lambda *_: fake)
     monkeypatch.setattr(app_module.webbrowser, "open", browser)
     with pytest.raises(KeyboardInterrupt):
@@ -181,13 +210,14 @@ def test_serving_to_others_makes_a_token_and_serving_to_oneself_none(
     run_folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     asked: list[tuple[object, ...]] = []
+    monkeypatch.setattr(app_module, "listen", lambda *_: None)
     monkeypatch.setattr(
         app_module, "make_server", lambda app, *given: asked.append(given) or Server("", _nothing, _nothing)
     )
     serve(run_folder, 8080, False, "192.0.2.1")
     serve(run_folder, None, False)
-    (port, host, token), without = asked
-    assert (port, host, without) == (8080, "192.0.2.1", (None, None, None))
+    (port, host, token, _), (*without, _) = asked
+    assert (port, host, without) == (8080, "192.0.2.1", [None, None, None])
     assert len(str(token)) >= 32
 
 
@@ -216,6 +246,7 @@ def test_a_damaged_report_beside_a_timeline_is_served(
     (tmp_path / "before.trace.json.gz").write_bytes((run_folder / "before.trace.json.gz").read_bytes())
     (tmp_path / "report.json").write_text("{}")
     served: list[object] = []
+    monkeypatch.setattr(app_module, "listen", lambda *_: None)
     monkeypatch.setattr(
         app_module, "make_server", lambda *given: served.append(given) or Server("", _nothing, _nothing)
     )

@@ -58,6 +58,16 @@ def test_two_runs_are_compared_as_the_command_does(folder: Path, compared: Compa
     assert pair.warnings == ()
 
 
+def test_what_a_sentence_has_between_backticks_is_set_as_code(folder: Path) -> None:
+    pair = comparer(folder).pair(list_runs(folder), "slow", "fast")
+    assert isinstance(pair, RunPair)
+    assert pair.compared is not None
+    told = replace(pair.compared.before, bound="run `analyze model.py` there")
+    text = text_of(pair_view(replace(pair, compared=replace(pair.compared, before=told))))
+    assert "analyze model.py" in text
+    assert "`" not in text
+
+
 def test_a_comparison_is_made_once_and_only_some_are_kept(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(runs_compared, "MOST_KEPT", 2)
     made: list[tuple[str, str]] = []
@@ -236,7 +246,7 @@ def test_the_panel_offers_the_runs_and_says_what_to_do_with_one(folder: Path, tm
 def test_runs_that_are_not_offered_are_counted(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("dashboard.runs.MOST_RUNS", 2)
     several = RunData("x", None, None, (), among=Among(list_runs(folder), "bare"))
-    assert "The 2 newest runs are here; 1 more entries" in text_of(compare.build(several))
+    assert "The 2 newest runs are here; 1 more entry" in text_of(compare.build(several))
 
 
 def test_a_glance_is_kept_for_the_comparison(folder: Path) -> None:

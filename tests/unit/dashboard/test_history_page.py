@@ -148,6 +148,22 @@ def test_the_share_of_the_verdict_is_the_largest_part_of_the_step(glance) -> Non
     assert largest_part(replace(starved, budget=None)) is None
 
 
+def test_a_long_name_leaves_before_and_after_in_the_legend(glance) -> None:  # type: ignore[no-untyped-def]
+    one = glance(a_run(1))
+    long = replace(one, facts=replace(one.facts, name="m" * 90))
+    names = [trace.name for trace in time_figure(history_of([long]).lines).data]
+    assert [name.rpartition(": ")[2] for name in names] == ["before", "after"]
+    assert all(len(name) <= 60 for name in names)
+
+
+def test_a_word_is_left_out_where_it_would_lie_on_another(glance) -> None:  # type: ignore[no-untyped-def]
+    first, other = glance(a_run(1)), glance(a_run(9))
+    beside = [replace(first, name=f"r{n}", facts=replace(first.facts, name=f"m{n}")) for n in range(3)]
+    far = replace(other, facts=replace(other.facts, name="m9"))
+    texts = [text for trace in bound_figure(history_of([*beside, far]).lines).data for text in trace.text]
+    assert sorted(texts) == ["", "", "starved", "starved"]
+
+
 def test_more_lines_than_can_be_told_apart_are_cut_and_counted(glance) -> None:  # type: ignore[no-untyped-def]
     one = glance(a_run(1))
     many = [replace(one, name=f"r{n}", facts=replace(one.facts, name=f"m{n}"), began_s=FIRST_S + n) for n in range(12)]
@@ -171,7 +187,7 @@ def test_the_page_says_what_is_missing(glance, tmp_path: Path) -> None:  # type:
     old = glance(a_report())
     found = history_of([old, UnreadRun("broken", "it is no report")], left_out=3)
     text = view(found, tmp_path)
-    for said in ("No run carries a commit", "~ marks", "broken: it is no report", "3 older entries"):
+    for said in ("No run carries a commit", "~ marks", "broken: it is no report", "3 more entries were not read"):
         assert said in text
     assert text_of(prose(NO_TIMES))[1:-1] in view(history_of([glance(an_empty_report())]), tmp_path)
 

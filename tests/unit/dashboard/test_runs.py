@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import json
 import os
-import shutil
 from dataclasses import replace
 from pathlib import Path
 
@@ -12,21 +10,17 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from plotly.utils import PlotlyJSONEncoder
 
 from analyzer.core.samples import Samples
 from analyzer.core.trial import Change
 from analyzer.reporting.json import encode_report
 from analyzer.run_listing import ListedRun, RunListing, list_runs
 from dashboard import runs_read
-from dashboard.layout import GONE_SINCE, WRITTEN_SINCE, changed_since, layout_of
 from dashboard.run_folder import read_run, read_target
 from dashboard.runs import Among, address_of, among, minute, relisted, when_changed
 from dashboard.runs_read import GlanceReader, RunGlance, Timed, UnreadRun, glance_at, timed
 from tests.reports import a_comparison, a_report, an_empty_report
 from tests.unit.dashboard.several_runs import FIRST_S, HOSTILE, a_timed_report, began, glance_of, save_run
-
-WARNED = WRITTEN_SINCE.partition(":")[0]
 
 
 def here(*names: str, name: str | None = None) -> Among:
@@ -206,25 +200,3 @@ def test_a_report_is_read_once_until_it_is_written_again(tmp_path: Path, monkeyp
     assert isinstance(again, RunGlance)
     assert again.before is not None
     assert again.before.median_ns == 40_000_000
-
-
-def test_a_run_that_was_written_again_or_is_gone_is_said_on_the_page_that_was_read_before(tmp_path: Path) -> None:
-    folder = save_run(tmp_path, "mine", a_report(), 1)
-    save_run(tmp_path, "other", a_report(), 2)
-    layout = layout_of(read_target(folder))
-    assert callable(layout)
-    assert WARNED not in json.dumps(layout(), cls=PlotlyJSONEncoder)
-    os.utime(folder / "report.json", (FIRST_S, FIRST_S))
-    page = json.dumps(layout(), cls=PlotlyJSONEncoder)
-    assert WARNED in page
-    assert "start " in page.partition(WARNED)[2]
-    shutil.rmtree(folder)
-    assert GONE_SINCE in json.dumps(layout(), cls=PlotlyJSONEncoder)
-
-
-def test_what_becomes_of_other_runs_or_is_read_again_anyway_is_no_warning() -> None:
-    first = here("b", "a", name="a")
-    assert changed_since(first, here("b", "a", "older", name="a")) is None
-    assert changed_since(first, here("b", name="a")) == GONE_SINCE
-    assert changed_since(replace(first, can_open=True), here("b", name="a")) is None
-    assert changed_since(here("b"), here("a")) is None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 from pathlib import Path
 from typing import Any
@@ -10,16 +11,17 @@ from typing import Any
 import pytest
 
 from analyzer.core.errors import ExitCode, UnreadableFileError
+from analyzer.core.report import Report
+from analyzer.reporting.json import write_report
 from analyzer.run_listing import list_runs
-from dashboard import runs_app
-from dashboard.app import ServedRuns, make_app
+from dashboard.app import ServedPages, make_app
 from dashboard.entry import COOKIE
-from dashboard.run_folder import RunData, newest_readable
+from dashboard.page_answers import STAMP_HEADER
+from dashboard.run_folder import newest_readable
 from dashboard.runs import address_of
-from dashboard.runs_app import OpenRuns
 from dashboard.waiting import READY
 from tests.reports import a_report
-from tests.unit.dashboard.several_runs import HOSTILE, a_timed_report, began, save_run
+from tests.unit.dashboard.several_runs import DAY_S, FIRST_S, HOSTILE, a_timed_report, began, save_run
 
 NAMED = HOSTILE.replace("/", "")
 
@@ -36,7 +38,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="module")
 def client(folder: Path) -> Any:
     app = make_app(folder)
-    assert isinstance(app, ServedRuns)
+    assert isinstance(app, ServedPages)
     return app.server.test_client()
 
 
@@ -102,14 +104,17 @@ def test_with_a_token_only_who_brings_it_is_let_in_to_every_run(folder: Path) ->
     assert client.get("/run/old/_dash-layout", headers=named).status_code == 200
 
 
-def answer_of(client: Any, page: str, asked: object) -> str:
-    body = {
+def body_of(page: str, asked: object) -> dict[str, object]:
+    return {
         "output": f"gb-{page}-result.children",
         "outputs": {"id": f"gb-{page}-result", "property": "children"},
         "inputs": [{"id": f"gb-asked-{page}", "property": "data", "value": asked}],
         "changedPropIds": [f"gb-asked-{page}.data"],
     }
-    answer = client.post("/run/old/_dash-update-component", json=body)
+
+
+def answer_of(client: Any, page: str, asked: object) -> str:
+    answer = client.post("/run/old/_dash-update-component", json=body_of(page, asked))
     assert answer.status_code == 200
     return str(answer.text)
 
@@ -140,67 +145,6 @@ def test_a_run_that_is_written_while_it_serves_is_offered(client: Any, folder: P
     finally:
         (path / "report.json").unlink()
         path.rmdir()
-
-
-class Opened:
-    """Counts how often a run is read."""
-
-    def __init__(self, folder: Path) -> None:
-        self.made: list[str] = []
-        self.runs = OpenRuns(folder, self._make)
-
-    def _make(self, data: RunData, prefix: str) -> str:
-        self.made.append(Path(data.folder).name)
-        return prefix
-
-
-def test_only_the_runs_asked_for_last_stay_in_memory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(runs_app, "MOST_OPEN", 2)
-    for day, name in enumerate("abc"):
-        save_run(tmp_path, name, a_report(), day)
-    opened = Opened(tmp_path)
-    for name in "abacab":
-        assert opened.runs.application(name) == f"/run/{name}/"
-    assert opened.made == ["a", "b", "c", "b"]
-
-
-def test_runs_with_many_events_make_room_for_each_other(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(runs_app, "MOST_EVENTS", 10)
-    for day, name in enumerate("ab"):
-        save_run(tmp_path, name, a_report(), day, kernels=2)
-    opened = Opened(tmp_path)
-    for name in "aabab":
-        opened.runs.application(name)
-    assert opened.made == ["a", "b", "a", "b"]
-
-
-def test_a_run_that_is_written_anew_is_read_anew_and_one_that_is_gone_is_none(tmp_path: Path) -> None:
-    save_run(tmp_path, "a", a_report(), 1)
-    opened = Opened(tmp_path)
-    opened.runs.application("a")
-    assert opened.runs.holds(list_runs(tmp_path).runs[0])
-    (tmp_path / "a" / "report.json").write_text("{}")
-    assert not opened.runs.holds(list_runs(tmp_path).runs[0])
-    opened.runs.application("a")
-    assert opened.made == ["a", "a"]
-    (tmp_path / "a" / "report.json").unlink()
-    assert opened.runs.application("a") is None
-    assert opened.runs.application("nope") is None
-
-
-def test_a_run_that_goes_while_it_is_read_is_none_and_is_read_again_when_it_is_back(tmp_path: Path) -> None:
-    save_run(tmp_path, "a", a_report(), 1)
-    held: list[Path] = []
-
-    def made(data: RunData, prefix: str) -> str:
-        if not held:
-            held.append((tmp_path / "a").rename(tmp_path.parent / f"{tmp_path.name}-away"))
-        return f"{prefix} {data.report is not None}"
-
-    runs = OpenRuns(tmp_path, made)
-    assert runs.application("a") is None
-    held[0].rename(tmp_path / "a")
-    assert runs.application("a") == "/run/a/ True"
 
 
 def test_the_newest_readable_run_is_found_and_none_is_an_error(tmp_path: Path) -> None:
@@ -235,7 +179,86 @@ def test_who_looks_at_a_run_that_is_not_read_yet_is_told_so_and_gets_its_page_th
 def test_the_newest_run_is_read_while_the_browser_opens(tmp_path: Path) -> None:
     save_run(tmp_path, "a", a_report(), 1)
     served = make_app(tmp_path)
-    assert isinstance(served, ServedRuns)
+    assert isinstance(served, ServedPages)
     served.prepare("a")
     page = served.server.test_client().get("/run/a/", headers={"Sec-Fetch-Dest": "document"})
     assert "_dash-config" in page.text
+
+
+def written_again(folder: Path, report: Report) -> None:
+    """With a time of its own, however coarse the clock of the file system is."""
+    write_report(report, folder / "report.json")
+    seconds = FIRST_S + 400 * DAY_S
+    os.utime(folder / "report.json", (seconds, seconds))
+
+
+def stamp_on(page: str) -> str:
+    found = re.search(r'name="graphbound-read" content="([^"]+)"', page)
+    assert found is not None
+    return found[1]
+
+
+def test_an_open_page_is_told_what_became_of_its_run_and_answered_from_what_it_was_made_of(tmp_path: Path) -> None:
+    folder = save_run(tmp_path, "a", a_report(headline="the first"), 1)
+    save_run(tmp_path, "b", a_report(), 2)
+    client = make_app(tmp_path).server.test_client()
+    first = {STAMP_HEADER: stamp_on(client.get("/run/a/").text)}
+    assert client.get("/run/a/_since", headers=first).json["state"] == "same"
+    written_again(folder, a_report(headline="the second"))
+    told = client.get("/run/a/_since", headers=first)
+    assert told.json["state"] == "changed"
+    assert told.headers["Cache-Control"] == "no-store"
+    # Nothing is read before somebody asks for it, and the open page stays what it is.
+    assert "the first" in client.get("/run/a/_dash-layout", headers=first).text
+    assert client.get("/run/a/_load", headers=first).json == {"problem": None}
+    second = {STAMP_HEADER: stamp_on(client.get("/run/a/", headers={"Sec-Fetch-Dest": "document"}).text)}
+    assert client.get("/run/a/_since", headers=second).json["state"] == "same"
+    for stamp, headline in ((first, "the first"), (second, "the second")):
+        assert headline in client.get("/run/a/_dash-layout", headers=stamp).text
+        assert headline in client.get("/run/a/report.html", query_string={"read": stamp[STAMP_HEADER]}).text
+
+
+def test_an_open_page_of_a_run_that_is_gone_is_told_so_and_still_answered(tmp_path: Path) -> None:
+    folder = save_run(tmp_path, "a", a_report(headline="the first"), 1)
+    save_run(tmp_path, "b", a_report(), 2)
+    client = make_app(tmp_path).server.test_client()
+    first = {STAMP_HEADER: stamp_on(client.get("/run/a/").text)}
+    (folder / "report.json").unlink()
+    assert client.get("/run/a/_since", headers=first).json["state"] == "gone"
+    assert "no longer" in client.get("/run/a/_load", headers=first).json["problem"]
+    assert "the first" in client.get("/run/a/_dash-layout", headers=first).text
+    with client.get("/run/a/assets/gb.css") as script:
+        assert script.status_code == 200
+    assert client.get("/run/a/").status_code == 404
+    assert client.get("/run/a/_dash-layout", headers={STAMP_HEADER: "other"}).status_code == 404
+
+
+def test_a_version_that_is_no_longer_kept_is_said_and_never_answered_from_another(tmp_path: Path) -> None:
+    save_run(tmp_path, "a", a_report(), 1)
+    client = make_app(tmp_path).server.test_client()
+    found = client.get("/run/a/_timeline/facts", headers={STAMP_HEADER: "forgotten"})
+    assert found.status_code == 410
+    assert found.mimetype == "text/plain"
+    assert "load it anew" in found.text
+
+
+def test_a_new_version_that_cannot_be_read_is_named_before_it_takes_the_place_of_the_old(tmp_path: Path) -> None:
+    folder = save_run(tmp_path, "a", a_report(), 1)
+    client = make_app(tmp_path).server.test_client()
+    first = {STAMP_HEADER: stamp_on(client.get("/run/a/").text)}
+    (folder / "report.json").write_text("{}")
+    problem = client.get("/run/a/_load", headers=first).json["problem"]
+    assert "cannot be read" in problem
+    assert "report.json" in problem
+
+
+def test_runs_whose_names_differ_in_white_space_are_told_apart_wherever_they_stand(tmp_path: Path) -> None:
+    for day, name in enumerate(("my run", "my  run", "other")):
+        save_run(tmp_path, name, a_timed_report(30.0, 20.0, origin=began(day, "ab")), day)
+    client = make_app(tmp_path).server.test_client()
+    layout = json.dumps(client.get("/run/other/_dash-layout").json, ensure_ascii=False)
+    history = client.post("/run/other/_dash-update-component", json=body_of("history", {})).json
+    for name in ("my␣run", "my␣␣run"):
+        assert layout.count(f'"{name}') == 3, name  # the choice of runs, before and after
+        assert name in json.dumps(history, ensure_ascii=False)
+    assert "my run" not in layout.replace("../my", "").replace("my%20", "").replace('"value": "my', "")

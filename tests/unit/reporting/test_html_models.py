@@ -69,3 +69,15 @@ def test_findings_that_the_page_does_not_hold_are_in_the_report() -> None:
     report = replace(a_report(), findings=tuple(a_finding(rule=f"rule_{n}") for n in range(5)))
     page = render_runs(ModelRuns("1", (ModelRun("m.py", report, None),), "analyze"), Page())
     assert "2 more are in report.json." in page
+
+
+def test_models_and_folders_that_differ_in_white_space_are_told_apart() -> None:
+    runs = (ModelRun("my net.py", a_report(), "runs/a b"), ModelRun("my  net.py", a_report(), "runs/a  b"))
+    page = render_runs(ModelRuns("2 models", runs, "analyze"), Page())
+    for text in ("<code>my␣net.py</code>", "<code>my␣␣net.py</code>", "<td>runs/a␣b</td>", "<td>runs/a␣␣b</td>"):
+        assert text in page
+    assert "<summary>my␣␣net.py: the report</summary>" in page
+    gate = a_gate(a_model_gate(name="a b"), a_model_gate(name="a\tb"), a_model_gate(name="c d"))
+    found = render_gate(gate, Page())
+    for title in ("a␣b", "a\\x09b", "c d"):
+        assert f"<h2>{title}</h2>" in found
