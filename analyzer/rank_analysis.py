@@ -16,7 +16,7 @@ from analyzer.core.report import Report
 from analyzer.core.shell import shell_path
 from analyzer.derive.ranks import compare_ranks
 from analyzer.trace_analysis import Analyzed, analyze_trace, with_ranks
-from analyzer.workers import Outcome, RankTask, run_here, run_in_processes, run_on_cluster, summarize_file
+from analyzer.workers import NoTrace, Outcome, RankTask, run_here, run_in_processes, run_on_cluster, summarize_file
 from collectors.readers.kineto import read_trace
 from collectors.readers.settings import DEFAULTS, ReadSettings
 from collectors.readers.sources import Source, list_sources
@@ -60,18 +60,20 @@ def analyze_path(
         raise UnreadableFileError(error.message, hint=error.hint or NO_TRACE) from error
     refused = tuple(f"{one.name} was left out: {one.reason}" for one in listing.refused)
     if len(listing.sources) == 1:
-        one = _one(listing.sources[0], settings)
-        seen(one)
-        report = one.report
-        return replace(report, notes=(*report.notes, *refused))
+        return _alone(listing.sources[0], settings, seen, refused)
     heard(f"reading {len(listing.sources)} traces")
     tasks = [RankTask(source, place, settings.reading) for place, source in enumerate(listing.sources)]
     outcomes = _run(tasks, settings)
     summaries = [one for one in outcomes if isinstance(one, RankSummary)]
     lost = [one for one in outcomes if isinstance(one, LostRank)]
+    others = [one for one in outcomes if isinstance(one, NoTrace)]
     if not summaries:
-        reasons = "; ".join(f"{one.source}: {one.reason}" for one in lost[:MOST_REASONS])
-        raise UnreadableFileError(f"{path}: none of {len(lost)} traces could be read: {reasons}")
+        reasons = "; ".join(f"{one.source}: {one.reason}" for one in (lost or others)[:MOST_REASONS])
+        raise UnreadableFileError(f"{path}: none of {len(lost or others)} traces could be read: {reasons}")
+    refused = (*refused, *(f"{one.source} was left out: {one.reason}" for one in others))
+    if len(summaries) == 1 and not lost:
+        source = next(task.source for task in tasks if task.name == summaries[0].source)
+        return _alone(source, settings, seen, refused)
     ranks = compare_ranks(summaries, lost)
     chosen = _shown(ranks)
     heard(f"looking closer at rank {chosen.rank}")
@@ -87,6 +89,12 @@ def analyze_path(
         notes=(*report.notes, *ranks.notes, *(f"{one.source}: {one.reason}" for one in lost), *refused),
         next_command=_next(chosen, ranks) or report.next_command,
     )
+
+
+def _alone(source: Source, settings: TraceSettings, seen: Seen, refused: Sequence[str]) -> Report:
+    one = _one(source, settings)
+    seen(one)
+    return replace(one.report, notes=(*one.report.notes, *refused))
 
 
 def _one(source: Source, settings: TraceSettings, *, is_among_ranks: bool = False) -> Analyzed:

@@ -24,7 +24,7 @@ from analyzer.core.trace import IntColumn, Trace
 from analyzer.core.trace_facts import Vendor
 from analyzer.core.verdict import Bound, Verdict
 from analyzer.derive.activity import NOT_READ, activity
-from analyzer.derive.attribution import NOT_RECORDED, Attribution, attribute, lacks_device_rows
+from analyzer.derive.attribution import CUT_OFF, NOT_RECORDED, Attribution, attribute, lacks_device_rows
 from analyzer.derive.budget import PartFloor, RegionBudget
 from analyzer.derive.critical_path import critical_path
 from analyzer.derive.data_sheets import data_sheet
@@ -239,6 +239,8 @@ def _whole(attribution: Attribution, budget: TraceBudget | None, known: Recorded
 
 
 def _no_work(attribution: Attribution) -> str:
+    if attribution.trace.facts.lacks_rows:
+        return CUT_OFF
     if attribution.trace.facts.unread_device_rows:
         return NOT_READ
     return NOT_RECORDED if lacks_device_rows(attribution.trace, attribution.work) else NO_DEVICE_ROWS

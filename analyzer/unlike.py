@@ -49,8 +49,15 @@ def unlike_devices(before: str, after: str) -> tuple[str, ...]:
 
 
 def unlike_work(before: Attribution, after: Attribution) -> tuple[str, ...]:
-    """In what two recordings show that another mode, number format or size was recorded, a clause each."""
-    return (*_backward(before, after), *_formats(before, after), *_sizes(before, after))
+    """In what two recordings show that another mode, number format or size was recorded, or less of it than there was,
+    a clause each.
+    """
+    return (*_lacking(before, after), *_backward(before, after), *_formats(before, after), *_sizes(before, after))
+
+
+def _lacking(before: Attribution, after: Attribution) -> tuple[str, ...]:
+    sides = (("before", before), ("after", after))
+    return tuple(f"rows are missing from the file {side}" for side, own in sides if own.trace.facts.lacks_rows)
 
 
 def unlike_rows(rows: tuple[ComparedRow, ...]) -> tuple[str, ...]:

@@ -13,8 +13,9 @@ from multiprocessing.connection import Connection, wait
 from multiprocessing.process import BaseProcess
 from typing import TYPE_CHECKING, Any, Final
 
-from analyzer.core.errors import GraphboundError, MissingExtraError, UsageError
+from analyzer.core.errors import GraphboundError, MissingExtraError, NotATraceError, UsageError
 from analyzer.core.ranks import LostRank, RankSummary
+from analyzer.core.trace_facts import TraceFacts
 from analyzer.derive.rank_summary import RankName, summarize_rank
 from collectors.readers.kineto import read_trace
 from collectors.readers.settings import DEFAULTS, ReadSettings
@@ -41,20 +42,41 @@ class RankTask:
         return str(self.source)
 
 
-Outcome = RankSummary | LostRank
+@dataclass(frozen=True, slots=True)
+class NoTrace:
+    """A file among the traces that is whole and something else: no rank."""
+
+    source: str
+    reason: str
+
+
+Outcome = RankSummary | LostRank | NoTrace
 Work = Callable[[RankTask], Outcome]
 
 
 def summarize_file(task: RankTask) -> Outcome:
-    """Reads one file where it lies, and summarises it. What it cannot read is a lost rank, with the reason."""
+    """Reads one file where it lies, and summarises it. What it cannot read is a lost rank, with the reason; a file of
+    something else is none.
+    """
     try:
         trace = read_trace(task.source, task.settings)
+        if trace.facts.lacks_rows:
+            # With half its kernels it would seem to be idle, and to wait for the others.
+            return LostRank(task.name, _why_lacking(trace.facts))
         return summarize_rank(trace, RankName(task.name, task.place, task.source.rank_hint))
+    except NotATraceError as error:
+        return NoTrace(task.name, error.message.removeprefix(f"{task.name}: "))
     except GraphboundError as error:
-        return LostRank(task.name, error.message)
+        return LostRank(task.name, error.message.removeprefix(f"{task.name}: "))
     except (OSError, MemoryError, ValueError, ArithmeticError, LookupError) as error:
         # A file that trips the reader or a derivation over is one rank of thousands.
         return LostRank(task.name, f"{type(error).__name__}: {error}")
+
+
+def _why_lacking(facts: TraceFacts) -> str:
+    if facts.damage is not None:
+        return f"only what comes before byte {facts.damage.byte} can be read: {facts.damage.reason}"
+    return f"{facts.lost_share:.0%} of it could not be read: it has a hole, is damaged, or has rows without times"
 
 
 def run_here(tasks: Sequence[RankTask], work: Work = summarize_file) -> tuple[Outcome, ...]:

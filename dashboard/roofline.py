@@ -265,7 +265,7 @@ class _Sums:
         at = np.empty(rows.size, dtype=np.int64)
         # Kernels of one operator share one cost: 0.2 µs a row to find that out.
         for i, row in enumerate(rows.tolist()):
-            cost = laid.costs.costs[row]
+            cost = laid.costs.cost(row)
             assert cost is not None
             number = numbers.setdefault(id(cost), len(numbers))
             if number == len(different):

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from analyzer.core.gate import GateResult
     from analyzer.core.model_runs import ModelRuns
     from analyzer.core.report import Report
-    from analyzer.reporting.renderer import Page
+    from analyzer.reporting.renderer import Page, Renderer
     from analyzer.reporting.shown_step import ShownStep
 
 MAX_WIDTH: Final = 120
@@ -56,14 +56,24 @@ def print_report(
     Raises BrokenPipeError where the reader has gone, UsageError where a file cannot be written or formats exclude one
     another.
     """
-    # The formats import msgspec and numpy, which `analyze --help` does without.
-    from analyzer.reporting.renderers import renderer
 
     def rendered(format_id: str, page: Page) -> str:
         drawn = replace(page, steps=steps()) if format_id == DRAWN else page
-        return renderer(format_id).render(report, drawn)
+        return _renderer(format_id).render(report, drawn)
 
     _write(rendered, partial(surroundings, report), asked, is_announced=is_announced)
+
+
+def _renderer(format_id: str) -> Renderer:
+    # The formats import msgspec and numpy, which `analyze --help` does without; and all but that for a terminal another
+    # 30 ms of modules, which most of those who look at a report do without.
+    if format_id == FORMATS[0]:
+        from analyzer.reporting.terminal import RENDERER
+
+        return RENDERER
+    from analyzer.reporting.renderers import renderer
+
+    return renderer(format_id)
 
 
 def print_gate(gate: GateResult, asked: Sequence[Output] | None, terminal_text: str) -> None:

@@ -65,6 +65,10 @@ class UnreadableFileError(UsageError):
     """A trace, a plan or a report could not be read; the message names the byte offset where there is one."""
 
 
+class NotATraceError(UnreadableFileError):
+    """A file is whole and something else: settings that lie beside the traces, a report."""
+
+
 class InternalError(GraphboundError):
     """Our own fault."""
 

@@ -75,3 +75,5 @@ class Honesty:
     stray_times: int
     overruns: int
     sentences: tuple[str, ...] = ()
+    lost_share: float = 0.0
+    """As in `TraceFacts`."""

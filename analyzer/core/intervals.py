@@ -7,7 +7,6 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from analyzer.core.distinct import distinct
 from analyzer.core.trace import IntColumn
 
 
@@ -59,17 +58,16 @@ def union(start_ns: IntColumn, end_ns: IntColumn) -> Intervals:
 
 def intersect(left: Intervals, right: Intervals) -> Intervals:
     """The time in both."""
-    left, right = _within(left, right), _within(right, left)
-    start, end = _pieces(left, right)
-    inside = left.contains(start) & right.contains(start)
-    return union(start[inside], end[inside])
+    pieces = _pieces(_within(left, right), _within(right, left))
+    inside = pieces.in_left & pieces.in_right
+    return union(pieces.start_ns[inside], pieces.end_ns[inside])
 
 
 def subtract(left: Intervals, right: Intervals) -> Intervals:
     """The time in `left` and not in `right`."""
-    start, end = _pieces(left, right)
-    inside = left.contains(start) & ~right.contains(start)
-    return union(start[inside], end[inside])
+    pieces = _pieces(left, _within(right, left))
+    inside = pieces.in_left & ~pieces.in_right
+    return union(pieces.start_ns[inside], pieces.end_ns[inside])
 
 
 def _within(intervals: Intervals, other: Intervals) -> Intervals:
@@ -85,7 +83,24 @@ def _edges(intervals: Intervals) -> IntColumn:
     return np.column_stack((intervals.start_ns, intervals.end_ns)).ravel()
 
 
-def _pieces(left: Intervals, right: Intervals) -> tuple[IntColumn, IntColumn]:
-    """The stretches between neighbouring edges; none of them is crossed by an edge of either set."""
-    points = distinct(np.concatenate((_edges(left), _edges(right))))
-    return points[:-1], points[1:]
+@dataclass(frozen=True, slots=True)
+class _Pieces:
+    """The stretches between neighbouring edges of two sets, in order, and in which of them each lies. Some are
+    empty.
+    """
+
+    start_ns: IntColumn
+    end_ns: IntColumn
+    in_left: NDArray[np.bool_]
+    in_right: NDArray[np.bool_]
+
+
+def _pieces(left: Intervals, right: Intervals) -> _Pieces:
+    edges = np.concatenate((_edges(left), _edges(right)))
+    # Both are in order already: numpy's stable sort merges them.
+    order = np.argsort(edges, kind="stable")
+    points, is_right = edges[order], order >= 2 * len(left)
+    # Behind an odd number of edges of a set lies time that is in it.
+    seen_right = np.cumsum(is_right)
+    seen_left = np.arange(1, order.size + 1) - seen_right
+    return _Pieces(points[:-1], points[1:], (seen_left % 2 == 1)[:-1], (seen_right % 2 == 1)[:-1])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import Enum
+from typing import Final
 
 
 class Vendor(Enum):
@@ -31,10 +32,13 @@ class RowCount:
 
 @dataclass(frozen=True, slots=True)
 class Damage:
-    """From this byte of the unpacked text on, nothing was read. `reason` is a clause: `cut: …`."""
+    """From this byte of the unpacked text on, nothing was read. `reason` is a clause: `cut: …`. `is_after_rows`: the
+    list of rows had been read to its end before.
+    """
 
     byte: int
     reason: str
+    is_after_rows: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,6 +70,10 @@ class TracedDevice:
     compute: tuple[int, int] | None
 
 
+MOST_LOST: Final = 0.01
+"""A choice: a few broken rows among thousands change no verdict that is sure."""
+
+
 @dataclass(frozen=True, slots=True)
 class TraceFacts:
     """`recorded_…` are the file's own words on what was asked of the profiler; None where it has none.
@@ -84,3 +92,15 @@ class TraceFacts:
     recorded_memory: bool | None = None
     recorded_modules: bool | None = None
     unread_device_rows: int = 0
+    lost_share: float = 0.0
+    """Of the text that was read: where rows should be and none could be read, as in a file with a hole; or of the rows:
+    those without times, if they are more.
+    """
+
+    @property
+    def lacks_rows(self) -> bool:
+        """Whether the file is cut or broken within its rows. They come in no order of time: any of them may be missing,
+        and those of the device come last.
+        """
+        is_cut = self.damage is not None and not self.damage.is_after_rows
+        return is_cut or self.lost_share > MOST_LOST

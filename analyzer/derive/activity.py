@@ -10,7 +10,7 @@ from analyzer.core.timing import Timing
 from analyzer.derive import activity_calls, activity_kernels, activity_waits
 from analyzer.derive.activity_saving import replay
 from analyzer.derive.activity_scene import Scene, scene
-from analyzer.derive.attribution import NOT_RECORDED, Attribution, lacks_device_rows
+from analyzer.derive.attribution import CUT_OFF, NOT_RECORDED, Attribution, lacks_device_rows
 
 LINKED_SHARE: Final = 0.9
 """Of the device's time. A choice: below it too much work has no launch that could be moved. Our recordings have all of
@@ -63,6 +63,8 @@ def _is_linked(attribution: Attribution) -> bool:
 
 
 def _missing(found: Scene) -> str | None:
+    if found.trace.facts.lacks_rows:
+        return CUT_OFF
     if not found.steps:
         return NO_STEP
     if found.trace.facts.unread_device_rows and not len(found.attribution.work):

@@ -14,7 +14,7 @@ from analyzer.core.graphs import Region
 from analyzer.core.intervals import union
 from analyzer.core.trace import EventKind, IntColumn
 from analyzer.derive.activity_saving import Replay, Stretches
-from analyzer.derive.activity_scene import Scene, covered_ns, named
+from analyzer.derive.activity_scene import Scene, covered_ns
 
 FREEING: Final = re.compile(r"(?:cuda|hip)Free(?:Host)?(?:_v\d+)?(?:_ptsz)?")
 """Calls that wait for the device before they give memory back (CUDA programming guide, implicit synchronisation)."""
@@ -39,8 +39,7 @@ _Key = TypeVar("_Key", bound=Hashable)
 def allocations(scene: Scene, holds: Stretches, replay: Replay) -> tuple[tuple[AllocatorCalls, ...], int]:
     """Calls to the driver's allocator by call and region, longest first; and what all of them cost together."""
     trace = scene.trace
-    is_call = (ALLOCATING.fullmatch(name) is not None for name in trace.names)
-    rows = scene.inside(named(trace, is_call, (EventKind.RUNTIME,)))
+    rows = scene.inside(trace.named(ALLOCATING.fullmatch, EventKind.RUNTIME))
     found = []
     for (call, region), own in _grouped(scene, rows, trace.name).items():
         found.append(
@@ -69,8 +68,7 @@ def entries(scene: Scene, replay: Replay) -> tuple[tuple[EntryCost, ...], int]:
     found = []
     everything = []
     for kind in EntryKind:
-        is_kind = (name == kind.value for name in trace.names)
-        rows = scene.inside(named(trace, is_kind, (EventKind.CPU_OP, EventKind.RANGE)))
+        rows = scene.inside(trace.named(kind.value.__eq__, EventKind.CPU_OP, EventKind.RANGE))
         everything.append(rows)
         for (_, region), own in _grouped(scene, rows, trace.name).items():
             profiled = int(trace.duration_ns[own].sum())
@@ -91,8 +89,7 @@ def entries(scene: Scene, replay: Replay) -> tuple[tuple[EntryCost, ...], int]:
 def inputs(scene: Scene, replay: Replay) -> tuple[InputWait, ...]:
     """Waiting for the next batch of a torch DataLoader, by loader and region, longest first."""
     trace = scene.trace
-    names = [_LOADER.fullmatch(name) for name in trace.names]
-    rows = scene.inside(named(trace, (n is not None for n in names), (EventKind.CPU_OP, EventKind.RANGE)))
+    rows = scene.inside(trace.named(_LOADER.fullmatch, EventKind.CPU_OP, EventKind.RANGE))
     found = []
     for (loader, region), own in _grouped(scene, rows, lambda row: _loader(trace.name(row))).items():
         stretches = _stretches(scene, own)
@@ -115,8 +112,8 @@ def inputs(scene: Scene, replay: Replay) -> tuple[InputWait, ...]:
 def graph_replays(scene: Scene, replay: Replay) -> GraphReplays | None:
     """CUDA graphs launched and recorded in the steps; None where there was neither."""
     trace = scene.trace
-    launched = scene.inside(named(trace, _matches(scene, _REPLAY), (EventKind.LAUNCH, EventKind.RUNTIME)))
-    begun = scene.inside(named(trace, _matches(scene, _CAPTURE), (EventKind.RUNTIME,)))
+    launched = scene.inside(trace.named(_REPLAY.fullmatch, EventKind.LAUNCH, EventKind.RUNTIME))
+    begun = scene.inside(trace.named(_CAPTURE.fullmatch, EventKind.RUNTIME))
     if not launched.size and not begun.size:
         return None
     captured = _captures(scene, begun)
@@ -135,8 +132,8 @@ def graph_replays(scene: Scene, replay: Replay) -> GraphReplays | None:
 def _captures(scene: Scene, begun: IntColumn) -> Stretches:
     """Each capture from its begin to the end of what made it a graph that can run: of its thread, before the next."""
     trace = scene.trace
-    done = named(trace, _matches(scene, _INSTANTIATE), (EventKind.RUNTIME,))
-    ended = named(trace, _matches(scene, _END_CAPTURE), (EventKind.RUNTIME,))
+    done = trace.named(_INSTANTIATE.fullmatch, EventKind.RUNTIME)
+    ended = trace.named(_END_CAPTURE.fullmatch, EventKind.RUNTIME)
     ends = []
     for i, row in enumerate(begun.tolist()):
         start, thread = int(trace.start_ns[row]), int(trace.thread[row])
@@ -166,10 +163,6 @@ def _grouped(scene: Scene, rows: IntColumn, key: Callable[[int], _Key]) -> dict[
 
 def _stretches(scene: Scene, rows: IntColumn) -> Stretches:
     return Stretches(rows, scene.trace.start_ns[rows], scene.trace.ends(rows))
-
-
-def _matches(scene: Scene, pattern: re.Pattern[str]) -> list[bool]:
-    return [pattern.fullmatch(name) is not None for name in scene.trace.names]
 
 
 def _loader(name: str) -> str:

@@ -133,7 +133,7 @@ def _elements(scene: Scene, members: IntColumn) -> IntColumn:
     """The size of what each kernel's operator makes, NO_PIECE where that is not known or not pointwise."""
     work, trace = scene.attribution.work, scene.trace
     found = np.full(members.size, NO_PIECE, dtype=np.int64)
-    is_copy = np.isin(trace.kind[work.row[members]], (EventKind.COPY, EventKind.MEMSET))
+    is_copy = trace.are(work.row[members], EventKind.COPY, EventKind.MEMSET)
     is_pointwise = np.asarray([POINTWISE.fullmatch(name) is not None for name in trace.names] or [False])
     op = work.op[members]
     own = np.flatnonzero(work.has_op[members] & ~is_copy & trace.has_detail[op] & is_pointwise[trace.name_id[op]])

@@ -6,6 +6,7 @@ hides is found this way too: a host that did not wait launches ahead, and meets 
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -14,7 +15,6 @@ from numpy.typing import NDArray
 
 from analyzer.core.trace import DEVICE_KINDS, IntColumn
 from analyzer.derive.activity_scene import Scene, covered_ns
-from analyzer.derive.links import launches
 from analyzer.derive.nesting import NOBODY
 
 
@@ -60,12 +60,15 @@ class _Hold:
 
 @dataclass(frozen=True, slots=True)
 class Replay:
-    """The recorded steps as what is played again. `holds` are the waits it knows, in the order given."""
+    """The recorded steps as what is played again. `holds` are the waits it knows, in the order given; `order` is that
+    in which they and the blocks are played.
+    """
 
     blocks: _Blocks
     holds: tuple[_Hold, ...]
     last: _Hold
     host_scale: float
+    order: _Order
 
     def saved_ns(self, dropped: frozenset[int] = frozenset(), work: Stretches = NO_WORK) -> float:
         """What all recorded steps together would be shorter by, without the holds of these numbers and without the
@@ -75,16 +78,16 @@ class Replay:
         # How far the host is ahead of the recording after each of its events, and before the first.
         history: list[float] = [0.0]
         played = 0
-        host, before_block, launched_after = self._order(work)
-        # 0.2 µs an event; a step of 1,000 kernels with 20 kinds of waits is played some 40 times.
-        for dry_ns, seen, launched in zip(self.blocks.dry_ns.tolist(), before_block, launched_after, strict=True):
+        order = self.order if not len(work) else _order(np.append(_ends(self.holds), work.end_ns), self.blocks)
+        # 0.2 µs an event; a step with 20 kinds of waits is played some 40 times.
+        for dry_ns, seen, launched in zip(order.dry_ns, order.before, order.known, strict=True):
             while played < seen:
-                ahead = self._after(host[played], dropped, work, ahead, device)
+                ahead = self._after(order.host[played], dropped, work, ahead, device)
                 history.append(ahead)
                 played += 1
             earlier = device + dry_ns
             device = history[launched] if history[launched] < earlier else earlier
-        for item in host[played:]:
+        for item in order.host[played:]:
             ahead = self._after(item, dropped, work, ahead, device)
         return max(0.0, _held(self.last, ahead, device))
 
@@ -98,16 +101,34 @@ class Replay:
         hold = self.holds[item]
         return ahead + hold.whole_ns if item in dropped else _held(hold, ahead, device)
 
-    def _order(self, work: Stretches) -> tuple[list[int], list[int], list[int]]:
-        """The host's events in order of their ends, holds before work; how many of them come before each block, whose
-        work begins after them; and how many of those had ended when the block was launched.
-        """
-        holds = np.asarray([hold.end_ns for hold in self.holds], dtype=np.int64)
-        ends = np.concatenate((holds, work.end_ns))
-        order = np.argsort(ends, kind="stable")
-        before = np.searchsorted(ends[order], self.blocks.start_ns, side="right")
-        known = np.minimum(np.searchsorted(ends[order], self.blocks.launched_ns, side="right"), before)
-        return order.tolist(), before.tolist(), known.tolist()
+
+@dataclass(frozen=True, slots=True)
+class _Order:
+    """`host` are the host's events by number, as they are played. The rest is of blocks: for how long the device had
+    run dry before each, how many of the host's events come before it, and how many of those its launch came after.
+
+    Neighbours that agree in both are one block here, of a long step hundreds: as `min(h, min(h, d + a) + b)` is
+    `min(h, d + a + b)`, they play as one.
+    """
+
+    host: list[int]
+    dry_ns: list[float]
+    before: list[int]
+    known: list[int]
+
+
+def _order(ends_ns: IntColumn, blocks: _Blocks) -> _Order:
+    """Of events of the host that end then; of several at one moment the first is played first."""
+    order = np.argsort(ends_ns, kind="stable")
+    before = np.searchsorted(ends_ns[order], blocks.start_ns, side="right")
+    known = np.minimum(np.searchsorted(ends_ns[order], blocks.launched_ns, side="right"), before)
+    first = np.flatnonzero(np.diff(before, prepend=NOBODY) | np.diff(known, prepend=NOBODY))
+    dry_ns = np.add.reduceat(blocks.dry_ns, first) if first.size else blocks.dry_ns
+    return _Order(order.tolist(), dry_ns.tolist(), before[first].tolist(), known[first].tolist())
+
+
+def _ends(holds: Sequence[_Hold]) -> IntColumn:
+    return np.asarray([hold.end_ns for hold in holds], dtype=np.int64)
 
 
 def _held(hold: _Hold, ahead_ns: float, device_ns: float) -> float:
@@ -120,11 +141,13 @@ def replay(scene: Scene, holds: Stretches) -> Replay:
     blocks = _blocks(scene)
     end_ns = int(scene.ends_ns[-1]) if scene.steps else 0
     reach_ns = int(blocks.end_ns[blocks.launched_ns <= end_ns].max(initial=end_ns))
+    known = _holds(scene, holds, blocks)
     return Replay(
         blocks=blocks,
-        holds=_holds(scene, holds, blocks),
+        holds=known,
         last=_hold((end_ns, reach_ns), _done_ns(blocks, end_ns, reach_ns), scene.host_scale, 0.0),
         host_scale=scene.host_scale,
+        order=_order(_ends(known), blocks),
     )
 
 
@@ -165,12 +188,11 @@ def _blocks(scene: Scene) -> _Blocks:
     trace = scene.trace
     if not scene.steps:
         return _NO_BLOCKS
-    rows = trace.rows(*DEVICE_KINDS)
-    rows = rows[trace.ends(rows) > int(scene.starts_ns[0])]
-    if not rows.size:
+    work = scene.attribution.work
+    own = np.flatnonzero(trace.are(work.row, *DEVICE_KINDS) & (trace.ends(work.row) > int(scene.starts_ns[0])))
+    if not own.size:
         return _NO_BLOCKS
-    launch = launches(trace, rows)
-    known = launch != NOBODY
+    rows, launch, known = work.row[own], work.launch[own], work.has_launch[own]
     call_start = np.where(known, trace.start_ns[launch], trace.start_ns[rows])
     call_end = np.where(known, trace.ends(launch), trace.start_ns[rows])
     # Over the rows so far: when the device is done with them, and the latest of their launches.

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -14,7 +13,7 @@ from analyzer.core.timing import Timing
 from analyzer.core.trace import DEVICE_KINDS, BoolColumn, EventKind, IntColumn, Trace
 from analyzer.derive.attribution import Attribution
 from analyzer.derive.host_work import OPERATOR
-from analyzer.derive.nesting import NOBODY, innermost_at
+from analyzer.derive.nesting import NOBODY
 from analyzer.derive.timeline import Timeline, cut
 
 
@@ -57,8 +56,7 @@ class Scene:
 
     def inner_ops(self, rows: IntColumn) -> IntColumn:
         """The innermost operator row around each of these host rows; NOBODY where there is none."""
-        trace = self.trace
-        return innermost_at(trace, trace.rows(EventKind.CPU_OP), trace.start_ns[rows], trace.thread[rows])
+        return self.attribution.ops.at(self.trace.start_ns[rows], self.trace.thread[rows])
 
     def path(self, op: int) -> tuple[str, ...]:
         """The operators from the outermost down to the row `op`, as far as they went through the dispatcher.
@@ -103,7 +101,7 @@ def scene(attribution: Attribution, timing: Timing | None) -> Scene:
         busy=busy,
         host_scale=_host_scale(clean, profiled, fixed, int(recorded.size)),
         step_ns=clean if clean is not None else round(profiled / max(1, recorded.size)),
-        closing=_closing(trace, starts, ends),
+        closing=_closing(attribution, starts, ends),
     )
 
 
@@ -113,17 +111,17 @@ def _host_scale(clean_ns: int | None, profiled_ns: int, busy_ns: int, steps: int
     return min(1.0, max(0.0, (clean_ns * steps - busy_ns) / (profiled_ns - busy_ns)))
 
 
-def _closing(trace: Trace, starts: IntColumn, ends: IntColumn) -> IntColumn:
+def _closing(attribution: Attribution, starts: IntColumn, ends: IntColumn) -> IntColumn:
     """The last wait of each step that no launch follows, no operator holds and that waits for the whole device."""
+    trace = attribution.trace
     syncs = trace.rows(EventKind.SYNC)
-    ops = trace.rows(EventKind.CPU_OP)
     launch_ns = trace.start_ns[trace.rows(EventKind.LAUNCH)]
     last = np.searchsorted(trace.start_ns[syncs], ends) - 1
     has_one = (last >= 0) & (trace.start_ns[syncs[last]] >= starts) if syncs.size else np.zeros(starts.size, np.bool_)
     rows, until = syncs[last[has_one]], ends[has_one]
     at = trace.start_ns[rows]
     is_followed = np.searchsorted(launch_ns, until) > np.searchsorted(launch_ns, at, side="right")
-    is_inside = innermost_at(trace, ops, at, trace.thread[rows]) != NOBODY
+    is_inside = attribution.ops.at(at, trace.thread[rows]) != NOBODY
     is_whole = np.asarray([trace.name(row).startswith(_WHOLE_DEVICE) for row in rows.tolist()], dtype=np.bool_)
     found: IntColumn = rows[is_whole & ~is_inside & ~is_followed]
     return found
@@ -142,10 +140,3 @@ def _within(starts: IntColumn, ends: IntColumn, moments: IntColumn) -> BoolColum
 def covered_ns(what: Intervals, start_ns: IntColumn, end_ns: IntColumn) -> IntColumn:
     """How much of each of these stretches, which may overlap, `what` covers."""
     return what.before(end_ns) - what.before(start_ns)
-
-
-def named(trace: Trace, matches: Iterable[bool], kinds: Sequence[EventKind]) -> IntColumn:
-    """The rows of these kinds whose name is one of those that `matches` says yes to, a claim a name of the trace."""
-    wanted = np.fromiter(matches, dtype=np.bool_, count=len(trace.names))
-    rows = trace.rows(*kinds)
-    return rows[wanted[trace.name_id[rows]]] if rows.size else rows

@@ -16,8 +16,7 @@ from analyzer.core.intervals import Intervals, subtract, union
 from analyzer.core.trace import DEVICE_KINDS, BoolColumn, EventKind, IntColumn, Trace
 from analyzer.derive.activity_calls import FREEING
 from analyzer.derive.activity_saving import Replay, Stretches
-from analyzer.derive.activity_scene import Scene, covered_ns, named
-from analyzer.derive.links import launches
+from analyzer.derive.activity_scene import Scene, covered_ns
 from analyzer.derive.nesting import NOBODY
 
 _HOLDING_COPY: Final = re.compile(r"(?:cuda|hip)Memcpy(?:2D|3D|(?:To|From)Symbol|WithStream)?(?:_v\d+)?(?:_ptsz)?")
@@ -55,8 +54,8 @@ def holds(scene: Scene) -> Stretches:
     """
     trace = scene.trace
     syncs = trace.rows(EventKind.SYNC)
-    frees = named(trace, (FREEING.fullmatch(name) is not None for name in trace.names), (EventKind.RUNTIME,))
-    copies, copied_ns = holding_copies(trace)
+    frees = trace.named(FREEING.fullmatch, EventKind.RUNTIME)
+    copies, copied_ns = holding_copies(trace, *scene.attribution.work.linked(trace, EventKind.COPY))
     rows = np.concatenate((syncs, frees, copies))
     ends = np.concatenate((trace.ends(syncs), trace.ends(frees), np.minimum(trace.ends(copies), copied_ns)))
     launching = distinct(trace.thread[scene.inside(trace.rows(EventKind.LAUNCH))])
@@ -69,7 +68,7 @@ def holds(scene: Scene) -> Stretches:
 def host_waits(scene: Scene, all_holds: Stretches, replay: Replay) -> tuple[HostWait, ...]:
     """The waits of a step by call, operators and region, dearest first. Calls that free memory are told elsewhere."""
     trace = scene.trace
-    is_wait = np.isin(trace.kind[all_holds.row], (EventKind.SYNC, EventKind.LAUNCH))
+    is_wait = trace.are(all_holds.row, EventKind.SYNC, EventKind.LAUNCH)
     numbers = np.flatnonzero(is_wait & ~np.isin(all_holds.row, scene.closing))
     if not numbers.size:
         return ()
@@ -178,32 +177,29 @@ def _costs(replay: Replay, groups: list[frozenset[int]], waited_ns: list[float])
 def _waited_directions(scene: Scene, rows: IntColumn, ops: IntColumn) -> tuple[CopyDirection | None, ...]:
     """The direction of the copy that each of these waits is for: its own, else the last one its operator launched."""
     trace = scene.trace
-    copies = trace.rows(EventKind.COPY)
-    launch = launches(trace, copies)
-    copies, launch = copies[launch != NOBODY], launch[launch != NOBODY]
-    by_launch: dict[int, CopyDirection | None] = {}
-    by_op: dict[int, list[tuple[int, CopyDirection | None]]] = defaultdict(list)
-    for call, op, row in sorted(zip(launch.tolist(), scene.inner_ops(launch).tolist(), copies.tolist(), strict=True)):
-        direction = direction_of(trace.name(row))
-        by_launch[call] = direction
-        if op != NOBODY:
-            by_op[op].append((call, direction))
-    found = []
-    for row, op in zip(rows.tolist(), ops.tolist(), strict=True):
-        before = [direction for call, direction in by_op.get(op, ()) if call < row]
-        found.append(by_launch[row] if row in by_launch else before[-1] if before else None)
-    return tuple(found)
+    copies, launch = scene.attribution.work.linked(trace, EventKind.COPY)
+    if not copies.size:
+        return (None,) * rows.size
+    op = scene.inner_ops(launch)
+    by_call, by_op = np.argsort(launch, kind="stable"), np.lexsort((launch, op))
+    # An operator and a row as one number, in which the rows of one operator come in their order.
+    of_op = op[by_op] * len(trace) + launch[by_op]
+    own = np.searchsorted(launch[by_call], rows, side="right") - 1
+    before = np.searchsorted(of_op, ops * len(trace) + rows) - 1
+    is_own = (own >= 0) & (launch[by_call[own]] == rows)
+    is_before = (before >= 0) & (op[by_op[before]] == ops) & (ops != NOBODY)
+    copy = np.where(is_own, copies[by_call[own]], copies[by_op[before]])
+    directions = [direction_of(name) for name in trace.names]
+    names = np.where(is_own | is_before, trace.name_id[copy], NOBODY).tolist()
+    return tuple(None if name == NOBODY else directions[name] for name in names)
 
 
-def holding_copies(trace: Trace) -> tuple[IntColumn, IntColumn]:
-    """The calls that return only when their copy is done, and when it was.
+def holding_copies(trace: Trace, copies: IntColumn, launch: IntColumn) -> tuple[IntColumn, IntColumn]:
+    """Of the launches of these copies those that return only when their copy is done, and when it was.
 
     A copy to pageable memory is such a call, whatever its name; one from pageable memory may return once the driver
     has the data, and holds the host only until then (CUDA API, synchronisation behaviour of memcpy).
     """
-    copies = trace.rows(EventKind.COPY)
-    launch = launches(trace, copies)
-    copies, launch = copies[launch != NOBODY], launch[launch != NOBODY]
     is_pageable = np.asarray([host_memory_of(name) is HostMemory.PAGEABLE for name in trace.names], dtype=np.bool_)
     is_holding = np.asarray([_HOLDING_COPY.fullmatch(name) is not None for name in trace.names], dtype=np.bool_)
     if not copies.size:
@@ -221,9 +217,7 @@ def _idle_after_ns(scene: Scene, all_holds: Stretches) -> IntColumn:
     the step, or the begin of its closing wait.
     """
     trace, busy = scene.trace, scene.busy
-    rows = trace.rows(*DEVICE_KINDS)
-    launch = launches(trace, rows)
-    rows, launch = rows[launch != NOBODY], launch[launch != NOBODY]
+    rows, launch = scene.attribution.work.linked(trace, *DEVICE_KINDS)
     order = np.argsort(trace.start_ns[launch], kind="stable")
     launched_ns = trace.start_ns[launch[order]]
     limit = np.iinfo(np.int64).max

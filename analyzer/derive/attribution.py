@@ -18,7 +18,7 @@ from analyzer.derive.host_rows import HostView
 from analyzer.derive.host_time import DeviceRows, HostTime, HostTimes, host_times
 from analyzer.derive.host_work import own_time
 from analyzer.derive.links import launches
-from analyzer.derive.nesting import NOBODY, innermost_at, parents
+from analyzer.derive.nesting import NOBODY, Nesting, nesting
 from analyzer.derive.preparation import without_preparation
 from analyzer.derive.timeline import NOWHERE, Timeline, cut
 
@@ -27,6 +27,11 @@ _CALLS: Final = (EventKind.LAUNCH, EventKind.RUNTIME, EventKind.SYNC)
 NOT_RECORDED: Final = (
     "calls that launch device work were recorded, but no device rows: the profiler ran without the tracer of the "
     "device's maker (CUPTI, roctracer and the like)"
+)
+
+
+CUT_OFF: Final = (
+    "rows are missing from its file, which may have been work at any time: copy the file again, or record it again"
 )
 
 
@@ -51,6 +56,11 @@ class Work:
 
     def __len__(self) -> int:
         return int(self.row.size)
+
+    def linked(self, trace: Trace, *kinds: EventKind) -> tuple[IntColumn, IntColumn]:
+        """The device rows of these kinds whose launch is known, and the rows of their launches."""
+        own = np.flatnonzero(self.has_launch & trace.are(self.row, *kinds))
+        return self.row[own], self.launch[own]
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,7 +92,8 @@ class Attribution:
 
     `parent_op` is, for each row of the trace, the operator around it where `has_parent_op`. `is_host` when the
     device is the CPU, whose work is the own time of operators. `closing_ns` is idle time a recorded step in its
-    closing synchronise; `tells_host` whether the trace shows what the host did (see HostTimes).
+    closing synchronise; `tells_host` whether the trace shows what the host did (see HostTimes). `ops` is how the
+    operators nest.
     """
 
     trace: Trace
@@ -96,6 +107,7 @@ class Attribution:
     attributed: Attributed
     closing_ns: tuple[int, ...]
     tells_host: bool
+    ops: Nesting
     notes: tuple[str, ...] = ()
     host_view: HostView | None = None
     """What was made of the host's rows, for who asks them again; None in one that was not made of a trace."""
@@ -108,14 +120,13 @@ def attribute(trace: Trace) -> Attribution:
     """Every device row of a trace to a graph, to an eager gap, or to neither; each is counted once.
 
     Only rows launched inside a step (`ProfilerStep#N`) have a region. A trace without device rows and without any
-    call of a device runtime is one of a CPU, whose operators play the kernels' part.
+    call of a device runtime is one of a CPU, whose operators play the kernels' part; but not one that lacks rows.
     """
     trace, ours = without_preparation(trace)
     timeline = cut(trace)
-    is_host = not trace.rows(*DEVICE_KINDS, *_CALLS).size
-    ops = trace.rows(EventKind.CPU_OP)
-    parent = parents(trace, ops)
-    stretches, work = _host_work(trace, timeline) if is_host else _device_work(trace, timeline, ops)
+    is_host = not trace.facts.lacks_rows and not trace.rows(*DEVICE_KINDS, *_CALLS).size
+    ops = nesting(trace, trace.rows(EventKind.CPU_OP))
+    stretches, work = _host_work(trace, timeline, ops) if is_host else _device_work(trace, timeline, ops)
     recorded = _recorded_steps(timeline, work)
     host = _host(trace, timeline, work, stretches, recorded)
     return Attribution(
@@ -124,12 +135,13 @@ def attribute(trace: Trace) -> Attribution:
         regions=_regions(trace, timeline, work, stretches, recorded, host),
         steps=timeline.steps,
         recorded_steps=recorded,
-        parent_op=np.where(parent == NOBODY, 0, parent),
-        has_parent_op=parent != NOBODY,
+        parent_op=np.where(ops.parent == NOBODY, 0, ops.parent),
+        has_parent_op=ops.parent != NOBODY,
         is_host=is_host,
         attributed=_attributed(timeline, work),
         closing_ns=host.closing_ns,
         tells_host=host.is_told,
+        ops=ops,
         notes=(*_notes(trace, timeline, work, recorded), *_own_note(ours)),
         host_view=host.view,
     )
@@ -153,18 +165,18 @@ class _Stretches:
     of: IntColumn
 
 
-def _device_work(trace: Trace, timeline: Timeline, ops: IntColumn) -> tuple[_Stretches, Work]:
+def _device_work(trace: Trace, timeline: Timeline, ops: Nesting) -> tuple[_Stretches, Work]:
     rows = trace.rows(*DEVICE_KINDS)
     launch = launches(trace, rows)
     linked = launch != NOBODY
     op = np.full(rows.size, NOBODY, dtype=np.int64)
-    op[linked] = innermost_at(trace, ops, trace.start_ns[launch[linked]], trace.thread[launch[linked]])
+    op[linked] = ops.at(trace.start_ns[launch[linked]], trace.thread[launch[linked]])
     work = _placed(trace, timeline, rows, trace.duration_ns[rows], launch, op)
     return _Stretches(trace.start_ns[rows], trace.ends(rows), np.arange(rows.size, dtype=np.int64)), work
 
 
-def _host_work(trace: Trace, timeline: Timeline) -> tuple[_Stretches, Work]:
-    start, end, owner = own_time(trace)
+def _host_work(trace: Trace, timeline: Timeline, ops: Nesting) -> tuple[_Stretches, Work]:
+    start, end, owner = own_time(trace, ops)
     rows, of = np.unique(owner, return_inverse=True)
     own = np.zeros(rows.size, dtype=np.int64)
     np.add.at(own, of, end - start)
@@ -208,7 +220,7 @@ def _recorded_steps(timeline: Timeline, work: Work) -> tuple[int, ...]:
 
 def _host(trace: Trace, timeline: Timeline, work: Work, stretches: _Stretches, recorded: tuple[int, ...]) -> HostTimes:
     # On a CPU nothing is launched ahead, so that nothing can be queued.
-    ahead = np.isin(trace.kind[work.row], DEVICE_KINDS)
+    ahead = trace.are(work.row, *DEVICE_KINDS)
     device = DeviceRows(
         start_ns=trace.start_ns[work.row[ahead]],
         end_ns=trace.ends(work.row[ahead]),
@@ -229,7 +241,7 @@ def _regions(
     recorded: tuple[int, ...],
     host: HostTimes,
 ) -> tuple[RegionWork, ...]:
-    is_kernel = ~np.isin(trace.kind[work.row], (EventKind.COPY, EventKind.MEMSET))
+    is_kernel = ~trace.are(work.row, EventKind.COPY, EventKind.MEMSET)
     everything = union(stretches.start_ns, stretches.end_ns)
     syncs = trace.rows(EventKind.SYNC)
     sync_region = timeline.region_at(trace.start_ns[syncs], trace.thread[syncs])
@@ -259,7 +271,10 @@ def _regions(
                 elapsed_ns=tuple(int(elapsed[number, s]) for s in recorded),
                 host=host.regions[number],
                 devices=int(devices.size),
-                busiest_ns=tuple(_busiest_ns(trace, work, stretches, places, devices) for places in pieces[number]),
+                # Of one device that is the busy time itself, which takes a third of the time of all this to find.
+                busiest_ns=tuple(b.length_ns for b in busy)
+                if devices.size <= 1
+                else tuple(_busiest_ns(trace, work, stretches, places, devices) for places in pieces[number]),
             )
         )
     return tuple(found)

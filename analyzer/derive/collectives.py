@@ -78,9 +78,7 @@ _DTYPE_BYTES: Final = {
 
 def collectives(trace: Trace) -> tuple[CollectiveCall, ...]:
     """Every collective kernel, in order of start."""
-    named = np.asarray([is_collective(name) for name in trace.names] or [False], dtype=np.bool_)
-    rows = trace.rows(EventKind.KERNEL)
-    rows = rows[named[trace.name_id[rows]]] if rows.size else rows
+    rows = trace.named(is_collective, EventKind.KERNEL)
     around = _ranges_around(trace, rows)
     counts: dict[tuple[str, str | None], int] = {}
     found = []
@@ -114,8 +112,7 @@ def _spelled(name: str | None) -> str | None:
 def _ranges_around(trace: Trace, rows: IntColumn) -> list[str | None]:
     """The collective named by torch's own range (`nccl:all_to_all`) around the launch of each row."""
     wanted = {i: found["what"] for i, name in enumerate(trace.names) if (found := _RANGE.fullmatch(name))}
-    ranges = trace.rows(EventKind.RANGE, EventKind.CPU_OP)
-    ranges = ranges[np.isin(trace.name_id[ranges], list(wanted))]
+    ranges = trace.named(_RANGE.fullmatch, EventKind.RANGE, EventKind.CPU_OP)
     launch = launches(trace, rows)
     linked = launch != NOBODY
     around = np.full(rows.size, NOBODY, dtype=np.int64)

@@ -19,7 +19,7 @@ from analyzer.core.critical_path import CriticalPath, PathKind, PathPart, PathRo
 from analyzer.core.intervals import Intervals, union
 from analyzer.core.trace import RANGE_PREFIX, EventKind, IntColumn, Trace
 from analyzer.derive.activity import NOT_READ
-from analyzer.derive.attribution import NOT_RECORDED, Attribution
+from analyzer.derive.attribution import CUT_OFF, NOT_RECORDED, Attribution
 from analyzer.derive.nesting import by_thread, innermost
 from analyzer.derive.path_device import DeviceQueues, device_queues
 from analyzer.derive.path_host import HOST_ROWS, host_turns, main_thread
@@ -80,6 +80,8 @@ def critical_path(attribution: Attribution) -> WalkedPath:
 
 def _missing(attribution: Attribution) -> str | None:
     trace, work = attribution.trace, attribution.work
+    if trace.facts.lacks_rows:
+        return CUT_OFF
     if attribution.is_host:
         return ON_A_CPU
     if not len(work):
@@ -196,7 +198,11 @@ def _host_rows(trace: Trace, segments: tuple[PathSegment, ...]) -> list[PathRow]
 
 
 def _add_own(trace: Trace, rows: IntColumn, on_path: Intervals, own_ns: IntColumn) -> None:
-    start, end, owner = innermost(trace, rows).stretches()
+    if not len(on_path):
+        return
+    # Of a long recording the path is often a small part.
+    is_near = (trace.start_ns[rows] < on_path.end_ns[-1]) & (trace.ends(rows) > on_path.start_ns[0])
+    start, end, owner = innermost(trace, rows[is_near]).stretches()
     np.add.at(own_ns, owner, on_path.before(end) - on_path.before(start))
 
 

@@ -14,9 +14,9 @@ from analyzer.core.intervals import union
 from analyzer.core.quantities import duration, some_have
 from analyzer.core.step_marks import StepDialect, step_dialect
 from analyzer.core.trace import DEVICE_KINDS, EventKind, IntColumn, Trace
-from analyzer.core.trace_facts import RowCount
+from analyzer.core.trace_facts import MOST_LOST, RowCount
 from analyzer.derive.links import launches
-from analyzer.derive.nesting import NOBODY, parents
+from analyzer.derive.nesting import NOBODY
 
 GRAPH_LAUNCH: Final = re.compile(r"(?:cudaGraphLaunch|cuGraphLaunch|hipGraphLaunch)(?:_v\d+)?(?:_ptsz)?")
 _HOST_KINDS: Final = (
@@ -50,6 +50,7 @@ def honesty(trace: Trace) -> Honesty:
         left_out=trace.facts.left_out,
         mended=trace.facts.mended,
         unread_device_rows=trace.facts.unread_device_rows,
+        lost_share=trace.facts.lost_share,
         launches_without_rows=None if device.size else _launches_alone(trace),
         replays=_replays(trace, device),
         steps=_steps(trace, device),
@@ -69,9 +70,7 @@ def _launches_alone(trace: Trace) -> int | None:
 
 
 def _replays(trace: Trace, device: IntColumn) -> Replays | None:
-    calls = trace.rows(EventKind.LAUNCH)
-    is_replay = np.asarray([GRAPH_LAUNCH.fullmatch(name) is not None for name in trace.names], dtype=np.bool_)
-    replays = calls[is_replay[trace.name_id[calls]]] if trace.names else calls
+    replays = trace.named(GRAPH_LAUNCH.fullmatch, EventKind.LAUNCH)
     if not replays.size:
         return None
     launch = launches(trace, device)
@@ -125,9 +124,7 @@ def _host(trace: Trace) -> HostInflation | None:
         return None
     thread = commonest(trace.thread[rows])
     own = rows[trace.thread[rows] == thread]
-    is_profilers = np.asarray([name in PROFILER_ROWS for name in trace.names], dtype=np.bool_)
-    others = trace.rows(EventKind.OTHER)
-    overhead = others[is_profilers[trace.name_id[others]]]
+    overhead = trace.named(PROFILER_ROWS.__contains__, EventKind.OTHER)
     covered = union(trace.start_ns[overhead], trace.ends(overhead)).length_ns
     span = int(trace.ends(own).max() - trace.start_ns[own].min())
     row_ns = _row_cost(trace, own)
@@ -143,13 +140,11 @@ def _host(trace: Trace) -> HostInflation | None:
 
 
 def _row_cost(trace: Trace, own: IntColumn) -> int | None:
-    around = parents(trace, own)[own]
-    has_parent = around != NOBODY
-    # Rows come by start, so that the first of each parent is its first child.
-    parent, first = np.unique(around[has_parent], return_index=True)
-    if parent.size < FEWEST_NESTED:
+    # Rows come by start: the first child of a row is the next one, if that begins within it.
+    has_child = trace.ends(own)[:-1] > trace.start_ns[own[1:]]
+    if np.count_nonzero(has_child) < FEWEST_NESTED:
         return None
-    until_child = trace.start_ns[own[has_parent][first]] - trace.start_ns[parent]
+    until_child = np.diff(trace.start_ns[own])[has_child]
     return int(np.quantile(until_child, ROW_COST_QUANTILE))
 
 
@@ -190,6 +185,9 @@ def _sentences(found: Honesty) -> tuple[str, ...]:
     said = []
     if found.damage is not None:
         said.append(f"only what comes before byte {found.damage.byte} was read: {found.damage.reason}")
+    if found.lost_share > MOST_LOST:
+        lost = f"{found.lost_share:.0%} of the file could not be read"
+        said.append(f"{lost}: it has a hole, is damaged, or has rows without times")
     if found.unread_device_rows:
         said.append(f"{found.unread_device_rows} rows are device work in words that are not known: it is in no time")
     if found.launches_without_rows:

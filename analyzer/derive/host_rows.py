@@ -83,6 +83,5 @@ class HostView:
 
 def own_cost(trace: Trace) -> Intervals:
     """When the profiler's rows of itself ran."""
-    ids = [number for number, name in enumerate(trace.names) if _OWN_COST.fullmatch(name)]
-    rows = np.flatnonzero((trace.kind == EventKind.OTHER) & np.isin(trace.name_id, ids))
+    rows = trace.named(_OWN_COST.fullmatch, EventKind.OTHER)
     return union(trace.start_ns[rows], trace.ends(rows))

@@ -12,7 +12,7 @@ from typing import Final
 import numpy as np
 
 from analyzer.core.budget import HostKind
-from analyzer.core.distinct import distinct
+from analyzer.core.distinct import distinct, distinct_of_ordered
 from analyzer.core.graphs import GraphKey
 from analyzer.core.intervals import EMPTY, Intervals, intersect, subtract, union
 from analyzer.core.trace import BoolColumn, EventKind, IntColumn, Trace
@@ -185,7 +185,7 @@ def _spent(timeline: Timeline, view: HostView, when: tuple[Intervals, Intervals]
         return spent
     span_start = np.asarray([span.start_ns for span in spans], dtype=np.int64)
     edges = (idle.start_ns, idle.end_ns, refill.start_ns, refill.end_ns, span_start, inner.start_ns)
-    points = distinct(np.concatenate(edges))
+    points = distinct_of_ordered(*edges)
     start, length = points[:-1], np.diff(points)
     keep = idle.contains(start)
     start, length = start[keep], length[keep]

@@ -7,8 +7,8 @@ from typing import Final
 
 import numpy as np
 
-from analyzer.core.trace import BoolColumn, EventKind, IntColumn, Trace
-from analyzer.derive.nesting import NOBODY, by_thread, innermost, parents
+from analyzer.core.trace import BoolColumn, IntColumn, Trace
+from analyzer.derive.nesting import NOBODY, Nesting
 
 _NAMES_ONLY: Final = (
     "alias|as_strided|chunk|contiguous|detach|diagonal|empty|empty_like|empty_strided|expand|expand_as|flatten|lift_fresh"
@@ -47,16 +47,16 @@ def has_dispatch(name: str) -> bool:
     return INDUCTOR_KERNEL.fullmatch(name) is None
 
 
-def own_time(trace: Trace) -> tuple[IntColumn, IntColumn, IntColumn]:
+def own_time(trace: Trace, ops: Nesting) -> tuple[IntColumn, IntColumn, IntColumn]:
     """Start, end and operator row of every stretch in which an operator that works is the innermost of its thread.
+    `ops` are the operators of the trace.
 
     An operator with children works too: `aten::addmm` multiplies matrices itself, between calls that only rename
     them. One that calls its own overload (`aten::sum` inside `aten::sum`) does not.
     """
-    ops = trace.rows(EventKind.CPU_OP)
     works = np.asarray([is_work(name) for name in trace.names], dtype=np.bool_)[trace.name_id]
     works[_overloads(trace, ops)] = False
-    parts = [innermost(trace, rows).stretches() for _, rows in by_thread(trace, ops)]
+    parts = [inner.stretches() for inner in ops.inner]
     if not parts:
         nothing = np.empty(0, dtype=np.int64)
         return nothing, nothing, nothing
@@ -65,10 +65,10 @@ def own_time(trace: Trace) -> tuple[IntColumn, IntColumn, IntColumn]:
     return start[keep], end[keep], owner[keep]
 
 
-def _overloads(trace: Trace, ops: IntColumn) -> IntColumn:
+def _overloads(trace: Trace, ops: Nesting) -> IntColumn:
     """The operator rows that directly call a row of their own name."""
-    parent = parents(trace, ops)[ops]
-    called, caller = ops[parent != NOBODY], parent[parent != NOBODY]
+    called = np.flatnonzero(ops.parent != NOBODY)
+    caller = ops.parent[called]
     is_overload: BoolColumn = trace.name_id[called] == trace.name_id[caller]
     overloads: IntColumn = caller[is_overload]
     return overloads

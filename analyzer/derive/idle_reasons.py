@@ -11,7 +11,7 @@ from typing import Final
 import numpy as np
 
 from analyzer.core.budget import HostKind
-from analyzer.core.distinct import distinct
+from analyzer.core.distinct import distinct, distinct_of_ordered
 from analyzer.core.intervals import Intervals, union
 from analyzer.core.trace import BoolColumn, IntColumn, Trace
 from analyzer.derive.attribution import Attribution, Work
@@ -100,11 +100,9 @@ def _spend(attribution: Attribution, found: Window, steps: Steps, late: IntColum
     refill = _refill(trace, rows[codes[rows] == WAITS], busy)
     profiler = own_cost(trace)
     starts, ends = found.idle_start_ns[late], found.idle_end_ns[late]
-    points = distinct(
-        np.concatenate(
-            (starts, ends, inner.start_ns, refill.start_ns, refill.end_ns, profiler.start_ns, profiler.end_ns,
-             steps.start_ns, steps.end_ns)
-        )
+    points = distinct_of_ordered(
+        starts, ends, inner.start_ns, refill.start_ns, refill.end_ns, profiler.start_ns, profiler.end_ns,
+        steps.start_ns, steps.end_ns,
     )  # fmt: skip
     at, length = points[:-1], np.diff(points)
     stretch = np.searchsorted(starts, at, side="right") - 1

@@ -37,26 +37,50 @@ class KernelCosts:
     known what step of it they do have the cost of that step.
 
     `shares` are those: 1.0 for a kernel that has its cost alone. `flops` and `bytes` are its part of the cost, 0.0
-    where that is unknown.
+    where that is unknown. Many kernels have one cost, as one object: `number` says which of the `different` ones each
+    has, or NOTHING.
     """
 
-    costs: tuple[Cost | None, ...]
+    different: tuple[Cost, ...]
+    number: IntColumn
     shares: NDArray[np.float64]
-    flops: NDArray[np.float64]
-    bytes: NDArray[np.float64]
-    dtype: tuple[str | None, ...]
-    is_known: BoolColumn
 
     @classmethod
     def of(cls, costs: Sequence[Cost | None], shares: NDArray[np.float64]) -> KernelCosts:
-        return cls(
-            costs=tuple(costs),
-            shares=shares,
-            flops=np.asarray([(cost.flops or 0) if cost else 0 for cost in costs], dtype=np.float64) * shares,
-            bytes=np.asarray([cost.bytes if cost else 0 for cost in costs], dtype=np.float64) * shares,
-            dtype=tuple(cost.dtype if cost else None for cost in costs),
-            is_known=np.asarray([cost is not None for cost in costs], dtype=np.bool_),
-        )
+        different = {id(cost): cost for cost in costs if cost is not None}
+        numbers = {own: number for number, own in enumerate(different)} | {id(None): NOTHING}
+        number = np.fromiter(map(numbers.__getitem__, map(id, costs)), dtype=np.int64, count=len(costs))
+        return cls(tuple(different.values()), number, shares)
+
+    @property
+    def costs(self) -> tuple[Cost | None, ...]:
+        every = (*self.different, None)  # NOTHING is the last
+        return tuple(map(every.__getitem__, self.number.tolist()))
+
+    @property
+    def is_known(self) -> BoolColumn:
+        known: BoolColumn = self.number != NOTHING
+        return known
+
+    @property
+    def flops(self) -> NDArray[np.float64]:
+        return self._part([cost.flops or 0 for cost in self.different])
+
+    @property
+    def bytes(self) -> NDArray[np.float64]:
+        return self._part([cost.bytes for cost in self.different])
+
+    @property
+    def dtype(self) -> tuple[str | None, ...]:
+        return tuple(cost.dtype if cost else None for cost in self.costs)
+
+    def cost(self, row: int) -> Cost | None:
+        number = int(self.number[row])
+        return None if number == NOTHING else self.different[number]
+
+    def _part(self, each: Sequence[int]) -> NDArray[np.float64]:
+        part: NDArray[np.float64] = np.asarray([*each, 0], dtype=np.float64)[self.number] * self.shares
+        return part
 
 
 def kernel_costs(attribution: Attribution) -> KernelCosts:
@@ -69,12 +93,9 @@ def kernel_costs(attribution: Attribution) -> KernelCosts:
     group_ns = np.bincount(group[known], weights=work.own_ns[known], minlength=len(work))[group]
     shares = np.zeros(len(work), dtype=np.float64)
     np.divide(work.own_ns, group_ns, out=shares, where=group_ns > 0)
-    costs: list[Cost | None] = [None] * len(work)
-    for i, number in zip(known.tolist(), hits.number[known].tolist(), strict=True):
-        costs[i] = hits.found[number].cost
-    is_known = np.zeros(len(work), dtype=np.bool_)
-    is_known[known] = True
-    return KernelCosts.of(costs, np.where(is_known, shares, 0.0))
+    number = np.full(len(work), NOTHING, dtype=np.int64)
+    number[known] = hits.number[known]
+    return KernelCosts(tuple(hit.cost for hit in hits.found), number, np.where(number == NOTHING, 0.0, shares))
 
 
 def from_reference(
@@ -94,7 +115,7 @@ def from_reference(
         sources = known.get((region, name), [])
         matched = sources if len(sources) == len(rows) else _one_for_all(reference, sources, len(rows))
         for row, source in zip(rows, matched, strict=False):
-            filled[row], shares[row] = reference.costs[source], reference.shares[source]
+            filled[row], shares[row] = reference.cost(source), reference.shares[source]
     return KernelCosts.of(filled, shares)
 
 
@@ -214,7 +235,7 @@ def _hits(attribution: Attribution) -> _Hits:
     number = np.full(len(work), NOTHING, dtype=np.int64)
     sharer = np.full(len(work), WHOLE, dtype=np.int64)
     found: list[_Hit] = []
-    left = np.flatnonzero(work.has_op & ~np.isin(trace.kind[work.row], (EventKind.COPY, EventKind.MEMSET)))
+    left = np.flatnonzero(work.has_op & ~trace.are(work.row, EventKind.COPY, EventKind.MEMSET))
     for _ in range(1 if attribution.is_host else CLIMB_LEVELS):
         asked, kernels = op[left], work.row[left]
         columns = (trace.name_id[asked], detail_ids(trace, asked))
@@ -281,5 +302,5 @@ def _one_for_all(costs: KernelCosts, rows: list[int], count: int) -> list[int]:
     if not rows:
         return []
     first = rows[0]
-    same = all(costs.costs[r] == costs.costs[first] and costs.shares[r] == costs.shares[first] for r in rows)
+    same = all(costs.cost(r) == costs.cost(first) and costs.shares[r] == costs.shares[first] for r in rows)
     return [first] * count if same else []

@@ -177,9 +177,7 @@ def _held(trace: Trace, times: _Times) -> BoolColumn:
     """Which rows waited longer than is usual once they were launched and their stream was free, or had a call of
     cudaStreamWaitEvent between the launch of their stream's last row and their own, on the thread that launched them.
     """
-    named = np.asarray([_WAIT_EVENT.fullmatch(name) is not None for name in trace.names] or [False], dtype=np.bool_)
-    calls = trace.rows(EventKind.RUNTIME)
-    calls = calls[named[trace.name_id[calls]]]
+    calls = trace.named(_WAIT_EVENT.fullmatch, EventKind.RUNTIME)
     launched, previous = times.launched_ns, times.previous
     since = np.where(previous == NOBODY, -1, launched[previous])
     free = np.where(previous == NOBODY, launched, np.maximum(launched, times.end_ns[previous]))

@@ -59,7 +59,7 @@ def host_turns(trace: Trace, main: int, device: DeviceQueues) -> tuple[HostTurns
     """The turns of the main thread and of every other one that launches device work."""
     threads = sorted({main, *distinct(trace.thread[device.launch[device.has_launch]]).tolist()})
     handovers = _handovers(trace, main, threads)
-    waits = _waits(trace)
+    waits = _waits(trace, device)
     ends = trace.ends(waits)
     waits_of = dict(places_by_value(trace.thread[waits]))
     found = []
@@ -116,11 +116,10 @@ def _ended_last(device: DeviceQueues, begin: int, end: int) -> int | None:
     return None
 
 
-def _waits(trace: Trace) -> IntColumn:
-    frees = np.asarray([FREEING.fullmatch(name) is not None for name in trace.names] or [False], dtype=np.bool_)
-    calls = trace.rows(EventKind.RUNTIME)
-    copies, _ = holding_copies(trace)
-    rows = np.concatenate((trace.rows(EventKind.SYNC), calls[frees[trace.name_id[calls]]], copies))
+def _waits(trace: Trace, device: DeviceQueues) -> IntColumn:
+    is_copy = device.has_launch & trace.are(device.row, EventKind.COPY)
+    copies, _ = holding_copies(trace, device.row[is_copy], device.launch[is_copy])
+    rows = np.concatenate((trace.rows(EventKind.SYNC), trace.named(FREEING.fullmatch, EventKind.RUNTIME), copies))
     return rows[trace.duration_ns[rows] > 0]
 
 
@@ -169,6 +168,6 @@ def _autograd(trace: Trace, rows: IntColumn) -> Intervals:
 def _operators(trace: Trace, rows: IntColumn) -> Intervals:
     """When one of these rows is an operator or a call, which waits for no other thread."""
     is_operator = np.asarray(["::" in name for name in trace.names], dtype=np.bool_)
-    is_call = np.isin(trace.kind[rows], (EventKind.LAUNCH, EventKind.RUNTIME, EventKind.SYNC))
+    is_call = trace.are(rows, EventKind.LAUNCH, EventKind.RUNTIME, EventKind.SYNC)
     kept = rows[is_call | ((trace.kind[rows] == EventKind.CPU_OP) & is_operator[trace.name_id[rows]])]
     return union(trace.start_ns[kept], trace.ends(kept))

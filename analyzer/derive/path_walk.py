@@ -172,7 +172,7 @@ def _from_host(ground: Ground, path: _Path, thread: int, turns: HostTurns | None
 
 def _kinds(trace: Trace, rows: IntColumn) -> list[PathKind]:
     collective = np.asarray([is_collective(name) for name in trace.names] or [False], dtype=np.bool_)
-    is_copy = np.isin(trace.kind[rows], (EventKind.COPY, EventKind.MEMSET))
+    is_copy = trace.are(rows, EventKind.COPY, EventKind.MEMSET)
     codes = np.where(is_copy, 2, np.where(collective[trace.name_id[rows]], 1, 0))
     kinds = (PathKind.COMPUTE, PathKind.COMMUNICATION, PathKind.COPY)
     return [kinds[code] for code in codes.tolist()]

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from analyzer.core.trace import DEVICE_KINDS, PREPARE_RANGE, BoolColumn, EventKind, Trace
+from analyzer.core.trace import DEVICE_KINDS, PREPARE_RANGE, BoolColumn, EventKind, IntColumn, Trace
 from analyzer.derive.links import launches
 from analyzer.derive.nesting import NOBODY
 
@@ -15,9 +15,10 @@ def without_preparation(trace: Trace) -> tuple[Trace, int]:
     """The trace without the rows inside the recorder's own ranges and the device rows launched there, and how many
     device rows that cost.
     """
-    ours = _inside(trace)
-    if not ours.any():
+    ranges = trace.named(PREPARE_RANGE.__eq__, EventKind.RANGE)
+    if not ranges.size:
         return trace, 0
+    ours = _inside(trace, ranges)
     device = trace.rows(*DEVICE_KINDS)
     launch = launches(trace, device)
     linked = launch != NOBODY
@@ -26,11 +27,11 @@ def without_preparation(trace: Trace) -> tuple[Trace, int]:
     return _kept(trace, ~(ours | dropped)), int(dropped.sum())
 
 
-def _inside(trace: Trace) -> BoolColumn:
-    ids = [number for number, name in enumerate(trace.names) if name == PREPARE_RANGE]
-    is_host = ~np.isin(trace.kind, (*DEVICE_KINDS, EventKind.DEVICE_RANGE))
+def _inside(trace: Trace, ranges: IntColumn) -> BoolColumn:
+    is_host = np.ones(len(trace), dtype=np.bool_)
+    is_host[trace.rows(*DEVICE_KINDS, EventKind.DEVICE_RANGE)] = False
     inside = np.zeros(len(trace), dtype=np.bool_)
-    for row in np.flatnonzero((trace.kind == EventKind.RANGE) & np.isin(trace.name_id, ids)).tolist():
+    for row in ranges.tolist():
         start, end = trace.start_ns[row], trace.start_ns[row] + trace.duration_ns[row]
         # A loop over our own ranges: one a profiled step.
         inside |= is_host & (trace.thread == trace.thread[row]) & (trace.start_ns >= start) & (trace.start_ns < end)

@@ -14,7 +14,7 @@ from analyzer.core.distinct import distinct
 from analyzer.core.ops import OpLog
 from analyzer.core.trace import BoolColumn, EventKind, IntColumn, Trace
 from analyzer.derive.host_work import own_time
-from analyzer.derive.nesting import parents
+from analyzer.derive.nesting import Nesting, nesting
 
 LONGEST_GLUE_NS: Final = 100_000
 """What a Python operator does in one go beside the operators it calls. With the profiler on, the longest such stretch
@@ -36,8 +36,9 @@ def glue_rows(trace: Trace, names: frozenset[str]) -> frozenset[int]:
     if not wanted:
         return frozenset()
     ops = trace.rows(EventKind.CPU_OP)
-    callers = distinct(parents(trace, ops)[ops])
-    longest = _longest_stretch_ns(trace)
+    nested = nesting(trace, ops)
+    callers = distinct(nested.parent[ops])
+    longest = _longest_stretch_ns(trace, nested)
     found: set[int] = set()
     for number in wanted:
         rows = ops[trace.name_id[ops] == number]
@@ -47,9 +48,9 @@ def glue_rows(trace: Trace, names: frozenset[str]) -> frozenset[int]:
     return frozenset(found)
 
 
-def _longest_stretch_ns(trace: Trace) -> IntColumn:
+def _longest_stretch_ns(trace: Trace, ops: Nesting) -> IntColumn:
     """By row, the longest stretch in which it is the innermost operator that works; 0 where it never is."""
-    start, end, owner = own_time(trace)
+    start, end, owner = own_time(trace, ops)
     longest = np.zeros(trace.start_ns.size, dtype=np.int64)
     np.maximum.at(longest, owner, end - start)
     return longest

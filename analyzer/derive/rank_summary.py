@@ -121,17 +121,20 @@ def _idle(reasons: IdleReasons | None) -> IdleBreakdown | None:
 def _uses(found: Attribution, cut: Window | None, calls: Sequence[CollectiveCall]) -> tuple[CollectiveUse, ...]:
     if cut is None:
         return ()
-    exposed = dict(zip(found.work.row.tolist(), cut.exposed_ns.tolist(), strict=True))
     groups: dict[tuple[str, str | None], list[CollectiveCall]] = defaultdict(list)
     for call in calls:
         groups[call.what, call.group].append(call)
+
+    def exposed_ns(own: Sequence[CollectiveCall]) -> int:
+        return int(cut.exposed_ns[np.searchsorted(found.work.row, [call.row for call in own])].sum())
+
     return tuple(
         CollectiveUse(
             what=what,
             group=group,
             count=len(own),
             kernel_ns=sum(int(found.trace.duration_ns[call.row]) for call in own),
-            exposed_ns=sum(exposed[call.row] for call in own),
+            exposed_ns=exposed_ns(own),
             bytes=None if any(call.bytes is None for call in own) else sum(call.bytes or 0 for call in own),
         )
         for (what, group), own in sorted(groups.items(), key=lambda item: (item[0][0], item[0][1] or ""))
@@ -193,6 +196,5 @@ def _marks(trace: Trace, steps: Steps, calls: Sequence[CollectiveCall]) -> tuple
 
 
 def _loading(trace: Trace) -> int:
-    ids = [i for i, name in enumerate(trace.names) if _LOADER.fullmatch(name)]
-    rows = np.flatnonzero(np.isin(trace.name_id, ids) & np.isin(trace.kind, (EventKind.RANGE, EventKind.CPU_OP)))
+    rows = trace.named(_LOADER.fullmatch, EventKind.RANGE, EventKind.CPU_OP)
     return union(trace.start_ns[rows], trace.ends(rows)).length_ns

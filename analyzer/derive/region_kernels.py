@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Final
 
 import numpy as np
@@ -50,14 +50,20 @@ class RegionKernels:
     """One `KernelPart` for each of PARTS, in that order.
 
     `dispatch_ns` is the part of the region's busy time in a step that is the dispatch of its operators, on a CPU; 0
-    elsewhere. `points` are the kernels of all recorded steps, one by one.
+    elsewhere. `points` are the kernels of all recorded steps, one by one: `of` says which of the `different` ones each
+    is.
     """
 
     region: Region
     parts: tuple[KernelPart, ...]
     dispatch_ns: float
     notes: tuple[str, ...]
-    points: tuple[KernelPoint, ...] = ()
+    different: tuple[KernelPoint, ...] = ()
+    of: IntColumn = field(default_factory=lambda: np.empty(0, dtype=np.int64))
+
+    @property
+    def points(self) -> tuple[KernelPoint, ...]:
+        return tuple(map(self.different.__getitem__, self.of.tolist()))
 
     @property
     def ns(self) -> float:
@@ -75,7 +81,7 @@ def region_kernels(
     that are known to be written in Python: on a CPU what they do between the operators they call is dispatch.
     """
     work, trace = attribution.work, attribution.trace
-    is_kernel = ~np.isin(trace.kind[work.row], (EventKind.COPY, EventKind.MEMSET))
+    is_kernel = ~trace.are(work.row, EventKind.COPY, EventKind.MEMSET)
     resident = resident_bytes(costs, attribution, device.l2_bytes)
     glue = glue_rows(trace, python_ops) if attribution.is_host else frozenset()
     is_glue = np.isin(work.row, list(glue)) if glue else np.zeros(len(work), dtype=np.bool_)
@@ -129,29 +135,27 @@ def _region_kernels(region: Region, different: Sequence[_Judged], members: _Memb
     for number, part in enumerate(PARTS):
         own_ns, own_floor_ns = (members.median(np.where(part_of == number, ns, 0.0)) for ns in (work_ns, floor_ns))
         parts.append(KernelPart(part, own_ns, None if part is Part.UNKNOWN_KERNELS else own_floor_ns))
-    points = [_point(judged) for judged in different]
     counts = np.bincount(of, minlength=len(different)).tolist()
     return RegionKernels(
         region=region,
         parts=tuple(parts),
         dispatch_ns=members.median(column(lambda judged: judged.dispatch_ns)),
         notes=_notes(zip((judged.point for judged in different), counts, strict=True)),
-        points=tuple(map(points.__getitem__, of.tolist())),
+        different=tuple(_point(judged) for judged in different),
+        of=of,
     )
 
 
 def _told(attribution: Attribution, costs: KernelCosts, resident: NDArray[np.float64]) -> tuple[IntColumn, ...]:
     """All that is known of each kernel, in columns: those that are equal in them are judged alike."""
     work, trace = attribution.work, attribution.trace
-    # Told apart by being another object: only which are the same matters, never in what order they come.
-    cost = np.fromiter(map(id, costs.costs), dtype=np.int64, count=len(costs.costs))
     return (
         trace.name_id[work.row],
         detail_ids(trace, work.row),
         trace.device[work.row],
         work.own_ns,
         work.step,
-        cost,
+        costs.number,
         costs.shares.view(np.int64),
         resident.view(np.int64),
     )
@@ -179,14 +183,14 @@ def _judge(
     index, held = place
     work = attribution.work
     name, own_ns = attribution.trace.name(int(work.row[index])), int(work.own_ns[index])
-    kernel = _kernel(name, own_ns, costs.costs[index], (float(costs.shares[index]), held), device)
+    cost = costs.cost(index)
+    kernel = _kernel(name, own_ns, cost, (float(costs.shares[index]), held), device)
     if kernel.instructions is None and not kernel.flops:
         # What is counted needs no other reason to wait.
         kernel = replace(kernel, occupied_share=_occupied_share(attribution, int(work.row[index])))
     dispatch = device.empty_op_ns if attribution.is_host and has_dispatch(name) else None
     dispatch_ns = min(own_ns, round(dispatch or 0.0))
     point = roof_point(kernel, device, allow_tf32)
-    cost = costs.costs[index]
     is_counted = cost is not None and cost.is_counted
     return _Judged(
         step=int(work.step[index]),
@@ -232,6 +236,7 @@ def _point(judged: _Judged) -> KernelPoint:
         is_counted,
         judged.name,
         again_ns=point.again_share * judged.own_ns,
+        near_ns=point.near_share * judged.own_ns,
         is_on_gpu=judged.is_on_gpu,
     )
 
@@ -253,6 +258,7 @@ def _kernel(name: str, own_ns: int, cost: Cost | None, part: tuple[float, float]
         read_bytes=(sum(cost.reads) + again) * share if cost.writes else None,
         resident_bytes=held,
         crossing_bytes=None if cost.crossings is None else cost.crossings * share,
+        near_slots=(cost.near or 0) * share,
         masked_flops=cost.masked_flops * share,
         again_bytes=cost.again * share,
     )
@@ -263,8 +269,12 @@ def _floor_ns(judged: _Judged) -> float:
     if point.compute_ns is None or point.memory_ns is None:
         # Known to be about as short as an empty kernel, and nothing else: removing it all is the bound.
         return 0.0
-    times = (point.compute_ns, point.memory_ns)
-    return min(float(judged.work_ns), max(times) if point.part is Part.LATENCY else min(times))
+    times, near_ns = (point.compute_ns, point.memory_ns), point.near_share * judged.own_ns
+    if point.part is Part.LATENCY:
+        return min(float(judged.work_ns), max(*times, near_ns))
+    # Shared memory that feeds the arithmetic is free with it; where shared memory bounds, the other two are left.
+    is_near = point.part is Part.MEMORY and near_ns > max(times)
+    return min(float(judged.work_ns), max(times) if is_near else min(times))
 
 
 def _notes(points: Iterable[tuple[RoofPoint, int]]) -> tuple[str, ...]:

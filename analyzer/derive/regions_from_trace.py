@@ -88,16 +88,18 @@ def key_of(label: str, direction: Direction = Direction.INFERENCE) -> GraphKey:
     return GraphKey(hashlib.sha256(label.encode("utf-8", "replace")).hexdigest()[:DIGEST_HEX], direction)
 
 
+BACKWARD: Final = TraceRegion(key_of("backward", Direction.BACKWARD), "backward (autograd)", RegionKind.BACKWARD)
+"""Autograd's own nodes: no module is open around them, and a compiled graph inside is the inner region."""
+
+
 def host_regions(trace: Trace, steps: Steps, launch_rows: IntColumn) -> HostRegions:
     """The regions that host rows of this trace open. `launch_rows` are the calls that launched its device rows.
 
     Compiled graphs and modules may both be there (a model compiled in part): modules then name what is around the
     graphs, and the graph is the inner region.
     """
-    compiled = list(_compiled(trace))
-    around = _modules(trace, launch_rows) or _ranges(trace, steps, launch_rows)
-    backward = list(_backward(trace))
-    found = [*compiled, *around, *backward]
+    found = [*_compiled(trace), *(_modules(trace, launch_rows) or _ranges(trace, steps, launch_rows))]
+    backward = trace.named(_AUTOGRAD.fullmatch, EventKind.CPU_OP, EventKind.RANGE)
     number: dict[TraceRegion, int] = {}
     # Of the same object only once: to hash a region takes 2 µs, and one has thousands of rows.
     of_object: dict[int, int] = {}
@@ -106,15 +108,17 @@ def host_regions(trace: Trace, steps: Steps, launch_rows: IntColumn) -> HostRegi
             of_object[id(region)] = number.setdefault(region, len(number))
     row = np.asarray([row for row, _ in found], dtype=np.int64)
     opened = np.asarray([of_object[id(region)] for _, region in found], dtype=np.int64)
+    if backward.size:
+        own = number.setdefault(BACKWARD, len(number))
+        row, opened = np.append(row, backward), np.append(opened, np.full_like(backward, own))
     order = np.lexsort((opened, row))
     return HostRegions(tuple(number), row[order], opened[order])
 
 
 def _named(trace: Trace, pattern: re.Pattern[str], *kinds: EventKind) -> Iterator[tuple[int, re.Match[str]]]:
-    matches = {i: found for i, name in enumerate(trace.names) if (found := pattern.fullmatch(name)) is not None}
-    rows = np.flatnonzero(np.isin(trace.name_id, list(matches)) & np.isin(trace.kind, kinds))
-    for row in rows.tolist():
-        yield row, matches[int(trace.name_id[row])]
+    matches = {name: found for name in trace.names if (found := pattern.fullmatch(name)) is not None}
+    for row in trace.named(matches.__contains__, *kinds).tolist():
+        yield row, matches[trace.name(row)]
 
 
 def _compiled(trace: Trace) -> Iterator[tuple[int, TraceRegion]]:
@@ -165,13 +169,6 @@ def _compiled_region(name: str, compile_id: str | None, direction: Direction) ->
 def _around(trace: Trace, rows: IntColumn, holders: IntColumn) -> IntColumn:
     """The innermost holder around the start of each row, on its thread; NOBODY where there is none."""
     return innermost_at(trace, holders, trace.start_ns[rows], trace.thread[rows])
-
-
-def _backward(trace: Trace) -> Iterator[tuple[int, TraceRegion]]:
-    """Autograd's own nodes: no module is open around them, and a compiled graph inside is the inner region."""
-    region = TraceRegion(key_of("backward", Direction.BACKWARD), "backward (autograd)", RegionKind.BACKWARD)
-    for row, _ in _named(trace, _AUTOGRAD, EventKind.CPU_OP, EventKind.RANGE):
-        yield row, region
 
 
 def _modules(trace: Trace, launch_rows: IntColumn) -> list[tuple[int, TraceRegion]]:

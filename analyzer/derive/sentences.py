@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Final, assert_never
 
 from analyzer.core.budget import Budget, HostPart, Part
@@ -15,6 +16,8 @@ WORTH_SHARE: Final = 0.01
 
 NEAR_RIVAL: Final = 0.5
 """A bound with half the time of the largest one is called near: as the headline names a runner-up (a choice)."""
+
+ON_CHIP: Final = "shared memory or the first cache"
 
 WORTH_OF_STARVED: Final = 0.05
 """Kinds of host work under this share of the starved time are summed: the shares are rough."""
@@ -49,7 +52,7 @@ def sentence(region: RegionBudget, budget: Budget, part: Part) -> str:
         case Part.COMPUTE:
             return f"{amount} is in kernels nearer to the arithmetic peak{_floor(region, part, 'traffic')}"
         case Part.MEMORY:
-            return f"{amount} is in kernels nearer to the memory bandwidth{_floor(region, part, 'arithmetic')}"
+            return f"{amount} is in {_memory_kernels(region)}"
         case Part.LATENCY:
             return f"{amount} is in kernels too small for either roof{_gaps(region)}{_floor(region, part, 'work')}"
         case Part.UNKNOWN_KERNELS:
@@ -117,6 +120,24 @@ def _gaps(region: RegionBudget) -> str:
     if not region.queued_ns or region.budget is None or region.queued_ns < WORTH_SHARE * region.budget.elapsed_ns:
         return ""
     return f", {duration(region.queued_ns)} of it in the gaps between them"
+
+
+def _memory_kernels(region: RegionBudget) -> str:
+    """What bounds them: the bandwidth of the device's memory, or what the load/store units can serve on the chip."""
+    part, floor = _on_chip_share(region), partial(_floor, region, Part.MEMORY)
+    if part < WORTH_SHARE:
+        return f"kernels nearer to the memory bandwidth{floor('arithmetic')}"
+    if part > 1.0 - WORTH_SHARE:
+        return f"kernels that {ON_CHIP} bounds, not the device's memory{floor('arithmetic and traffic')}"
+    mixed = f"kernels nearer to the memory bandwidth or, for {share(part)} of it, that {ON_CHIP} bounds"
+    return f"{mixed}{floor('other work')}"
+
+
+def _on_chip_share(region: RegionBudget) -> float:
+    """Of the MEMORY kernels' time, the share of those that shared memory or the first cache bounds."""
+    kernels = [kernel for kernel in region.kernels if kernel.part is Part.MEMORY]
+    near = sum(k.ns for k in kernels if k.near_ns > max(k.memory_ns or 0.0, k.compute_ns or 0.0))
+    return near / sum(k.ns for k in kernels) if near else 0.0
 
 
 def _floor(region: RegionBudget, part: Part, of: str) -> str:

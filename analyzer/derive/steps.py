@@ -10,7 +10,7 @@ import numpy as np
 from analyzer.core.distinct import commonest
 from analyzer.core.step_marks import StepDialect, step_dialect
 from analyzer.core.trace import BoolColumn, EventKind, IntColumn, Trace
-from analyzer.derive.timeline import NOWHERE, step_at
+from analyzer.derive.timeline import NOWHERE, disjoint, step_at
 
 _KINDS: Final = (EventKind.RANGE, EventKind.CPU_OP)
 
@@ -50,8 +50,9 @@ def find_steps(trace: Trace) -> Steps:
         ids = [i for i, found in enumerate(dialects) if found is dialect]
         own = rows[np.isin(trace.name_id[rows], ids)]
         if own.size:
-            own = _outermost(trace, own[trace.thread[own] == commonest(trace.thread[own])])
-            return Steps(own, trace.start_ns[own], trace.ends(own), dialect)
+            own = own[trace.thread[own] == commonest(trace.thread[own])]
+            kept, end = disjoint(trace.start_ns[own], trace.ends(own))
+            return Steps(own[kept], trace.start_ns[own[kept]], end, dialect)
     nothing = np.empty(0, dtype=np.int64)
     return Steps(nothing, nothing, nothing, None)
 
@@ -66,11 +67,3 @@ def with_step_names(trace: Trace, steps: Steps) -> Trace:
     kind[steps.rows] = EventKind.RANGE
     names = (*trace.names, *(f"ProfilerStep#{i}" for i in range(len(steps))))
     return replace(trace, names=names, name_id=name_id, kind=kind)
-
-
-def _outermost(trace: Trace, rows: IntColumn) -> IntColumn:
-    """Those that no earlier one covers; `rows` come in order of start, of two equal starts the longer one first."""
-    end = trace.ends(rows)
-    reach = np.maximum.accumulate(end)
-    first = np.concatenate(([True], trace.start_ns[rows][1:] >= reach[:-1]))
-    return rows[first]

@@ -8,6 +8,7 @@ from typing import Final
 
 import numpy as np
 
+from analyzer.core.distinct import commonest
 from analyzer.core.graphs import GapKey, GraphKey, Region
 from analyzer.core.trace import RANGE_PREFIX, EventKind, IntColumn, Trace
 from analyzer.derive.nesting import NOBODY, Innermost, by_thread, innermost, parents
@@ -122,14 +123,23 @@ def cut(trace: Trace) -> Timeline:
 
 
 def _steps(trace: Trace) -> tuple[IntColumn, IntColumn]:
-    """The step markers that no other holds, in order."""
-    marked = np.asarray([STEP.fullmatch(name) is not None for name in trace.names], dtype=np.bool_)
-    rows = trace.rows(EventKind.RANGE)
-    rows = rows[marked[trace.name_id[rows]]] if rows.size else rows
-    start, end = trace.start_ns[rows], trace.ends(rows)
+    """The step markers that no other holds, in order, none longer than to the begin of the next: of one thread, the one
+    with most of them, as a file of several ranks has those of each.
+    """
+    rows = trace.named(STEP.fullmatch, EventKind.RANGE)
+    if rows.size:
+        rows = rows[trace.thread[rows] == commonest(trace.thread[rows])]
+    kept, end = disjoint(trace.start_ns[rows], trace.ends(rows))
+    return trace.start_ns[rows[kept]], end
+
+
+def disjoint(start: IntColumn, end: IntColumn) -> tuple[IntColumn, IntColumn]:
+    """Of marked steps, in order of start and of equal ones the longer first, those that none before holds, by place;
+    and their ends, cut where the next one begins: stamps are rounded, and steps of a server begin before the last ends.
+    """
     reach = np.maximum.accumulate(end) if end.size else end
-    first = np.concatenate(([True], start[1:] >= reach[:-1]))[: start.size]
-    return start[first], end[first]
+    kept = np.flatnonzero(np.concatenate(([True], end[1:] > reach[:-1]))[: end.size])
+    return kept, np.minimum(end[kept], np.append(start[kept][1:], np.iinfo(np.int64).max)[: kept.size])
 
 
 def _graph_rows(trace: Trace) -> dict[int, GraphKey]:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import hashlib
 from dataclasses import dataclass, replace
-from typing import Final
+from typing import Final, TypeVar
 
 import numpy as np
 
@@ -99,9 +99,10 @@ def trace_budget(attribution: Attribution, steps: Steps, device: Device) -> Trac
 
 @dataclass(frozen=True, slots=True)
 class _Judged:
-    """By row of `work`: its class and point; None for copies."""
+    """The different kernels, and by row of `work` which it is: NOBODY for copies. The rest is by region."""
 
-    points: tuple[KernelPoint | None, ...]
+    points: tuple[KernelPoint, ...]
+    number: IntColumn
     notes: tuple[tuple[str, ...], ...]
     floors: tuple[tuple[tuple[Part, float, float], ...], ...]
 
@@ -110,7 +111,7 @@ def _host_window(attribution: Attribution, steps: Steps) -> Window | None:
     trace = attribution.trace
     if not len(trace):
         return None
-    start, end, owner = own_time(trace)
+    start, end, owner = own_time(trace, attribution.ops)
     if not start.size:
         return None
     whole = (int(steps.start_ns[0]), int(steps.end_ns[-1])) if len(steps) else (int(start.min()), int(end.max()))
@@ -188,16 +189,16 @@ def _judged(
         regions=tuple(_no_work(region) for region in regions),
         recorded_steps=(0,),
     )
-    points: list[KernelPoint | None] = [None] * len(work)
+    points: list[KernelPoint] = []
+    which = np.full(len(work), NOBODY, dtype=np.int64)
     notes, floors = [], []
-    is_kernel = ~np.isin(attribution.trace.kind[work.row], (EventKind.COPY, EventKind.MEMSET))
+    is_kernel = ~attribution.trace.are(work.row, EventKind.COPY, EventKind.MEMSET)
     for number, kernels in enumerate(region_kernels(widened, kernel_costs(attribution), device, None)):
-        own = np.flatnonzero((region_of == number) & is_kernel).tolist()
-        for i, point in zip(own, kernels.points, strict=True):
-            points[i] = point
+        which[(region_of == number) & is_kernel] = len(points) + kernels.of
+        points += kernels.different
         notes.append(kernels.notes)
         floors.append(tuple((p.part, p.ns, p.floor_ns) for p in kernels.parts if p.floor_ns is not None))
-    return _Judged(tuple(points), tuple(notes), tuple(floors))
+    return _Judged(tuple(points), which, tuple(notes), tuple(floors))
 
 
 def _no_work(region: TraceRegion) -> RegionWork:
@@ -207,12 +208,9 @@ def _no_work(region: TraceRegion) -> RegionWork:
 
 
 def _part_of(found: Window, judged: _Judged) -> IntColumn:
-    unknown, copies = _PARTS.index(Part.UNKNOWN_KERNELS), _PARTS.index(Part.COPIES)
-    # Equal kernels have one point: its part is asked once.
-    different = {id(point): point for point in judged.points}
-    number = {key: unknown if point is None else _PARTS.index(point.part) for key, point in different.items()}
-    column = np.fromiter(map(number.__getitem__, map(id, judged.points)), dtype=np.int64, count=len(judged.points))
-    column[found.rank_of == COPIES] = copies
+    parts = [*(point.part for point in judged.points), Part.UNKNOWN_KERNELS]  # NOBODY is the last
+    column = np.asarray([_PARTS.index(part) for part in parts], dtype=np.int64)[judged.number]
+    column[found.rank_of == COPIES] = _PARTS.index(Part.COPIES)
     return column
 
 
@@ -264,27 +262,31 @@ def _traced(laid: _Laid, number: int, region: TraceRegion, calls: int) -> Traced
     rows = np.flatnonzero(laid.region_of == number)
     parts = tuple(BudgetPart(part, int(ns)) for part, ns in zip(_PARTS, own, strict=True) if ns)
     own_idle = laid.idle.ns[laid.region_of[laid.window.idle_before] == number]
-    points = tuple(point for i in rows.tolist() if (point := judged.points[i]) is not None)
+    kernels = judged.number[rows]
+    kernels = kernels[kernels != NOBODY]
     ns_of = dict(zip(_PARTS, own.tolist(), strict=True))
     queued_ns = int(own_idle[:, QUEUED].sum())
     budget = RegionBudget(
         region=region.key,
         budget=Budget(int(own.sum()), parts, _starved(own_idle, attribution)),
         busy_ns=int(laid.window.exposed_ns[rows].sum()),
-        kernels_per_step=float(len(points)),
+        kernels_per_step=float(kernels.size),
         floors=_floors(judged.floors[number], ns_of, queued_ns),
         is_host=attribution.is_host,
         notes=judged.notes[number],
         queued_ns=queued_ns,
         is_recorded=True,
-        kernels=some(points),
+        kernels=tuple(judged.points[number] for number in some(kernels).tolist()),
     )
     return TracedRegion(region, budget, calls, rows)
 
 
-def some(points: tuple[KernelPoint, ...]) -> tuple[KernelPoint, ...]:
+_Kernels = TypeVar("_Kernels", IntColumn, tuple[KernelPoint, ...])
+
+
+def some(kernels: _Kernels) -> _Kernels:
     """At most MOST_POINTS of them, evenly over their order: a verdict takes shares from them, never sums."""
-    return points[:: max(1, -(-len(points) // MOST_POINTS))]
+    return kernels[:: max(1, -(-len(kernels) // MOST_POINTS))]
 
 
 def _floors(

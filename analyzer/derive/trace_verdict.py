@@ -13,6 +13,7 @@ from analyzer.core.budget import Budget, BudgetPart, Part
 from analyzer.core.quantities import ratio, share
 from analyzer.core.trace import EventKind, Trace
 from analyzer.core.verdict import Bound, Verdict
+from analyzer.derive.attribution import CUT_OFF
 from analyzer.derive.budget import RegionBudget
 from analyzer.derive.classify import LEAST_CONFIDENCE, verdict
 from analyzer.derive.confidence import BOUNDS, PARTS, bound_ns
@@ -51,19 +52,22 @@ NEED_CLEAN: Final = (
 @dataclass(frozen=True, slots=True)
 class Recorded:
     """What decides how far a trace can be believed. `most_stretch` is how many times the profiler may have slowed the
-    host; `has_peaks` whether the device's are known; `has_shapes` whether any operator was recorded with its shapes.
+    host; `has_peaks` whether the device's are known; `has_shapes` whether any operator was recorded with its shapes;
+    `lacks_rows` whether its file is cut within its rows.
     """
 
     is_host: bool
     has_peaks: bool
     has_shapes: bool
     most_stretch: float
+    lacks_rows: bool = False
 
 
 def recorded(trace: Trace, *, is_host: bool, has_peaks: bool) -> Recorded:
     has_stacks = bool((trace.kind == EventKind.PYTHON).any())
     has_shapes = any(detail.shapes for detail in trace.details)
-    return Recorded(is_host, has_peaks, has_shapes, WITH_STACKS if has_stacks else WITHOUT_STACKS)
+    most_stretch = WITH_STACKS if has_stacks else WITHOUT_STACKS
+    return Recorded(is_host, has_peaks, has_shapes, most_stretch, trace.facts.lacks_rows)
 
 
 def trace_verdict(region: RegionBudget, known: Recorded, unknown_because: str | None = None) -> Verdict:
@@ -72,6 +76,9 @@ def trace_verdict(region: RegionBudget, known: Recorded, unknown_because: str | 
     """
     if region.budget is None or not region.budget.elapsed_ns:
         return verdict(region)
+    if known.lacks_rows:
+        # Time in which a kernel ran that is missing would look like a device that waits for its host.
+        return _undecided(verdict(region), CUT_OFF)
     if known.is_host:
         return _undecided(verdict(region), CPU_TRACE)
     found = verdict(region)

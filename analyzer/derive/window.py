@@ -81,7 +81,7 @@ def window(trace: Trace, work: Work) -> Window | None:
 
 def _ranks(trace: Trace, work: Work) -> IntColumn:
     collective = np.asarray([is_collective(name) for name in trace.names] or [False], dtype=np.bool_)
-    is_copy = np.isin(trace.kind[work.row], (EventKind.COPY, EventKind.MEMSET))
+    is_copy = trace.are(work.row, EventKind.COPY, EventKind.MEMSET)
     found: IntColumn = np.where(is_copy, COPIES, np.where(collective[trace.name_id[work.row]], COLLECTIVES, KERNELS))
     return found.astype(np.int64)
 

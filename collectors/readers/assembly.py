@@ -41,6 +41,7 @@ class Gathered:
     first_byte: dict[str, int] = field(default_factory=dict)
     unread_device_rows: int = 0
     rows: int = 0
+    lost_bytes: int = 0
 
     def add(self, parts: Iterable[Part]) -> None:
         """Takes in parts of one table: this one's own, or another's whose words are then looked up here."""

@@ -24,7 +24,7 @@ from analyzer.core.trace_facts import TraceFacts
 from collectors.readers.settings import ReadSettings
 from collectors.readers.sources import Source
 
-VERSION: Final = 3
+VERSION: Final = 4
 """Of the reader's columns and tables: raise it whenever the same file would read otherwise."""
 MOST_BYTES: Final = 8 << 30
 """Of all kept traces together: 80 of a million events. The least lately used go first."""
@@ -47,9 +47,11 @@ class _Tables(msgspec.Struct):
 
 @dataclass(frozen=True, slots=True)
 class Key:
-    """Where a trace is kept, or would be."""
+    """Where a trace is kept, or would be; and what its file was when it was looked at: size, time, and place."""
 
     folder: Path
+    file: str
+    state: tuple[int, int, int]
 
 
 def key_of(source: Source, settings: ReadSettings) -> Key | None:
@@ -61,7 +63,8 @@ def key_of(source: Source, settings: ReadSettings) -> Key | None:
     if settings.cache is None or source.member is not None or source.is_url:
         return None
     try:
-        if not os.path.isfile(source.location) or os.path.getsize(source.location) < settings.least_cached_bytes:
+        state = _state(source.location)
+        if not os.path.isfile(source.location) or state[0] < settings.least_cached_bytes:
             return None
         with open(source.location, "rb") as file:
             digest = hashlib.file_digest(file, "sha256").hexdigest()
@@ -69,7 +72,12 @@ def key_of(source: Source, settings: ReadSettings) -> Key | None:
         # Reading the file will say what is wrong with it.
         return None
     limits = "-".join(str(getattr(settings.limits, f.name)) for f in fields(settings.limits))
-    return Key(settings.cache / f"{digest}-{limits}-v{VERSION}")
+    return Key(settings.cache / f"{digest}-{limits}-v{VERSION}", source.location, state)
+
+
+def _state(file: str) -> tuple[int, int, int]:
+    found = os.stat(file)
+    return found.st_size, found.st_mtime_ns, found.st_ino
 
 
 def kept(key: Key) -> Trace | None:
@@ -100,8 +108,15 @@ def kept(key: Key) -> Trace | None:
 
 
 def keep(key: Key, trace: Trace) -> None:
-    """Writes a trace beside the others, all of it or nothing. A full or read-only disk is no error: nothing is kept."""
+    """Writes a trace beside the others, all of it or nothing. A full or read-only disk is no error: nothing is kept.
+    Nor is anything of a file that was written to, or put in another's place, since its key was made.
+    """
     if trace.external_id is None or trace.has_external_id is None:
+        return
+    try:
+        if _state(key.file) != key.state:
+            return
+    except OSError:
         return
     tables = _Tables(trace.names, trace.details, str(trace.base_ns), trace.device_name, trace.notes, trace.facts)
     try:

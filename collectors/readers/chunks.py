@@ -86,6 +86,10 @@ def _stretches(borders: list[int]) -> Iterator[tuple[int, int]]:
     return zip((0, *(border + 1 for border in borders)), borders, strict=False)
 
 
+HOLE: Final = b"\0" * 64
+"""What is left in a file where nothing was written: no name, however badly written, holds as much."""
+
+
 @dataclass(slots=True)
 class Piecewise:
     """Events read one by one out of broken text, and where the first of each kind of damage lies."""
@@ -95,6 +99,7 @@ class Piecewise:
     left_out: Counter[str] = field(default_factory=Counter)
     mended: Counter[str] = field(default_factory=Counter)
     first_byte: dict[str, int] = field(default_factory=dict)
+    lost_bytes: int = 0
 
     def part(self, tables: Tables) -> Part:
         left_out = Counter(self.left_out)
@@ -104,7 +109,9 @@ class Piecewise:
         return part
 
     def try_one(self, text: bytes, byte: int) -> bool:
-        """Takes in the event that this text is, mended if need be; False where it is none."""
+        """Takes in the event that this text is, mended if need be; False where it is none, or has a hole in it."""
+        if HOLE in text:
+            return False
         try:
             self._take(decode_one(text), (), byte)
             return True
@@ -115,8 +122,9 @@ class Piecewise:
         self._take(*repaired, byte)
         return True
 
-    def lose_one(self, byte: int) -> None:
+    def lose_one(self, byte: int, size: int) -> None:
         self.left_out[NOT_JSON] += 1
+        self.lost_bytes += size
         self.first_byte.setdefault(NOT_JSON, byte)
 
     def _take(self, event: Event | None, repairs: tuple[str, ...], byte: int) -> None:

@@ -126,11 +126,19 @@ def _are(vocabulary: NDArray[np.int32], claims: list[bool]) -> BoolColumn | None
     return found if found.any() else None
 
 
+NO_START: Final = "rows whose start is missing or does not fit 64 bits"
+NO_DURATION: Final = "rows without a duration"
+ODD_DURATION: Final = "rows whose duration is no number"
+NO_END: Final = "rows whose end does not fit 64 bits"
+UNTIMED: Final = (NO_START, NO_DURATION, ODD_DURATION, NO_END)
+"""Why rows are left out that may be work."""
+
+
 def _times(rows: Rows, left_out: Counter[str], mended: Counter[str]) -> tuple[IntColumn, IntColumn, BoolColumn]:
     """Start and duration of each row, and which of them have both."""
     start, has_start = nanosecond_texts(rows.ts)
     duration, has_duration = _durations(rows.dur, left_out, has_start)
-    left_out["rows whose start is missing or does not fit 64 bits"] += int((~has_start).sum())
+    left_out[NO_START] += int((~has_start).sum())
     keep = has_start & has_duration & _ends_in_time(start, duration, left_out)
     backward = duration < 0
     if backward.any():
@@ -147,15 +155,15 @@ def _durations(values: Sequence[Scalar], left_out: Counter[str], has_start: Bool
     exact = [nanoseconds(str(v).encode()) if v is not None else None for v in values]
     known = np.asarray([v is not None for v in exact], dtype=np.bool_)
     is_absent = np.asarray([v is None for v in values], dtype=np.bool_)
-    left_out["rows without a duration"] += int((is_absent & has_start).sum())
-    left_out["rows whose duration is no number"] += int((~known & ~is_absent & has_start).sum())
+    left_out[NO_DURATION] += int((is_absent & has_start).sum())
+    left_out[ODD_DURATION] += int((~known & ~is_absent & has_start).sum())
     return np.asarray([v or 0 for v in exact], dtype=np.int64), known
 
 
 def _ends_in_time(start: IntColumn, duration: IntColumn, left_out: Counter[str]) -> BoolColumn:
     """Rows whose end fits 64 bits too: sums of hostile times must not wrap round."""
     fits = duration <= INT64_MAX - np.maximum(start, 0)
-    left_out["rows whose end does not fit 64 bits"] += int((~fits).sum())
+    left_out[NO_END] += int((~fits).sum())
     return fits
 
 

@@ -61,7 +61,8 @@ class _Distributed(msgspec.Struct):
     pg_config: object = None
 
 
-def facts(header: Header, gathered: Gathered, table: Table, damage: Damage | None) -> TraceFacts:
+def facts(header: Header, gathered: Gathered, table: Table, damage: Damage | None, lost_share: float) -> TraceFacts:
+    """`lost_share` as in `TraceFacts`."""
     devices = _devices(header.get(b"deviceProperties", b""))
     return TraceFacts(
         vendor=_vendor(header, table, devices, gathered.unread_device_rows),
@@ -75,6 +76,7 @@ def facts(header: Header, gathered: Gathered, table: Table, damage: Damage | Non
         recorded_memory=_flag(header, b"profile_memory"),
         recorded_modules=_flag(header, b"with_modules"),
         unread_device_rows=gathered.unread_device_rows,
+        lost_share=lost_share,
     )
 
 

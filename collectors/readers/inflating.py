@@ -3,29 +3,27 @@
 from __future__ import annotations
 
 import codecs
-import io
+import tarfile
+import zipfile
 import zlib
 from collections.abc import Iterator
-from typing import BinaryIO, Final, Protocol, cast
+from functools import partial
+from typing import BinaryIO, Final
 
-from analyzer.core.errors import MissingExtraError, UnreadableFileError
-from collectors.readers.settings import MIB, Limits
+from analyzer.core.errors import UnreadableFileError
+from collectors.readers.settings import Limits
+from collectors.readers.unpacking import BLOCK, BrokenPackingError, Packed, unpacker
 
-GZIP_MAGIC: Final = b"\x1f\x8b"
-ZSTD_MAGIC: Final = b"\x28\xb5\x2f\xfd"
-_SKIPPABLE_FRAME: Final = tuple(bytes((0x50 + i, 0x2A, 0x4D, 0x18)) for i in range(16))
-"""What `zstd --seekable` and `pzstd` put before or between frames."""
-ZSTD_INSTALL: Final = "pip install zstandard"
 UNPACK: Final = "if you trust it, unpack it yourself (gzip -d, zstd -d, unzip, tar -x), and analyze what comes out"
-_GZIP_WINDOW: Final = 16 + zlib.MAX_WBITS
-_BLOCK: Final = 1 * MIB
+MOST_LAYERS: Final = 3
+"""How often a file may be packed: a server packs again what was packed already, and seldom more."""
 _UTF16: Final = {codecs.BOM_UTF16_LE: "utf-16-le", codecs.BOM_UTF16_BE: "utf-16-be"}
 _UTF32: Final = {codecs.BOM_UTF32_LE: "utf-32-le", codecs.BOM_UTF32_BE: "utf-32-be"}
-_UNMARKED: Final = {b"{\0\0\0": "utf-32-le", b"[\0\0\0": "utf-32-le", b"{\0": "utf-16-le", b"[\0": "utf-16-le"}
-
-
-class _Reads(Protocol):
-    def read(self, size: int, /) -> bytes: ...
+_UNMARKED: Final = {
+    b"{\0\0\0": "utf-32-le", b"[\0\0\0": "utf-32-le", b"{\0": "utf-16-le", b"[\0": "utf-16-le",
+    b"\0\0\0{": "utf-32-be", b"\0\0\0[": "utf-32-be", b"\0{": "utf-16-be", b"\0[": "utf-16-be",
+}  # fmt: skip
+_READ_ERRORS: Final = (OSError, EOFError, zlib.error, tarfile.TarError, zipfile.BadZipFile)
 
 
 class Text:
@@ -61,6 +59,21 @@ class Text:
         """The unpacked blocks as they are, under the same limits."""
         return self._bounded(self._unpacked())
 
+    def _unpacked(self) -> Iterator[bytes]:
+        read = self._read
+        first = read()
+        for _ in range(MOST_LAYERS):
+            unpack = unpacker(first)
+            if unpack is None:
+                break
+            packed = Packed(self._name, first, read, lambda: self._raw.count)
+            # What one layer makes of it is bounded too: the next may make nothing of that for ever.
+            read = partial(next, self._bounded(self._until_broken(unpack(packed))), b"")
+            first = read()
+        while first:
+            yield first
+            first = read()
+
     def _bounded(self, blocks: Iterator[bytes]) -> Iterator[bytes]:
         size, limits = 0, self._limits
         for block in blocks:
@@ -78,67 +91,18 @@ class Text:
                 )
             yield block
 
-    def _unpacked(self) -> Iterator[bytes]:
-        first = self._read()
-        if first.startswith(GZIP_MAGIC):
-            yield from self._gunzipped(first)
-        elif first.startswith((ZSTD_MAGIC, *_SKIPPABLE_FRAME)):
-            yield from self._unzstd(first)
-        else:
-            while first:
-                yield first
-                first = self._read()
+    def _until_broken(self, blocks: Iterator[bytes]) -> Iterator[bytes]:
+        try:
+            yield from blocks
+        except BrokenPackingError as broken:
+            self.failure = self.failure or str(broken)
 
     def _read(self) -> bytes:
         try:
-            return self._raw.read(_BLOCK)
-        except (OSError, EOFError, zlib.error) as error:
+            return self._raw.read(BLOCK)
+        except _READ_ERRORS as error:
             self.failure = f"cut: it cannot be read any further: {error}"
             return b""
-
-    def _gunzipped(self, data: bytes) -> Iterator[bytes]:
-        """A gzip file may hold several streams; what is no stream after the last is left alone, as gzip does."""
-        stream = zlib.decompressobj(_GZIP_WINDOW)
-        begun = 0
-        while data:
-            try:
-                block = stream.decompress(data, _BLOCK)
-            except zlib.error as error:
-                self.failure = f"not valid gzip in the stream at byte {begun} of the file: {error}"
-                return
-            if block:
-                yield block
-            if not stream.eof:
-                data = stream.unconsumed_tail or self._read()
-                continue
-            data = (stream.unused_data or self._read()).lstrip(b"\0")
-            if data and not data.startswith(GZIP_MAGIC[: len(data)]):
-                return
-            begun = self._raw.count - len(data)
-            stream = zlib.decompressobj(_GZIP_WINDOW) if data else stream
-        if not stream.eof and self.failure is None:
-            self.failure = f"cut: its gzip data stop at byte {self._raw.count} of the file without an end"
-
-    def _unzstd(self, first: bytes) -> Iterator[bytes]:
-        try:
-            # Optional: CPython has it from 3.14 on, and few traces are packed so.
-            import zstandard
-        except ImportError:
-            raise MissingExtraError(
-                f"{self._name}: packed with zstd, which needs a package", hint=ZSTD_INSTALL
-            ) from None
-        # A window over 128 MiB, which `zstd --ultra --long` alone makes, would be memory at the sender's command.
-        unpacker = zstandard.ZstdDecompressor(max_window_size=128 * MIB)
-        reader: _Reads = unpacker.stream_reader(cast(BinaryIO, _Rest(first, self._raw)), read_across_frames=True)
-        while True:
-            try:
-                block = reader.read(_BLOCK)
-            except (zstandard.ZstdError, OSError) as error:
-                self.failure = f"not valid zstd before byte {self._raw.count} of the file: {error}"
-                return
-            if not block:
-                return
-            yield block
 
 
 class _Counted:
@@ -150,17 +114,3 @@ class _Counted:
         data = self._raw.read(size)
         self.count += len(data)
         return data
-
-
-class _Rest(io.RawIOBase):
-    """A stream of which the first block has been read already."""
-
-    def __init__(self, first: bytes, rest: _Counted) -> None:
-        self._first = io.BytesIO(first)
-        self._rest = rest
-
-    def readable(self) -> bool:
-        return True
-
-    def read(self, size: int = -1, /) -> bytes:
-        return self._first.read(size) or self._rest.read(size if size >= 0 else _BLOCK)

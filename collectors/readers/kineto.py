@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Final
 
 from analyzer.core.collection import without_collection
-from analyzer.core.errors import UnreadableFileError
+from analyzer.core.errors import NotATraceError, UnreadableFileError
 from analyzer.core.trace import Trace
 from analyzer.core.trace_facts import Damage, RowCount
 from collectors.readers.assembly import Gathered, assemble
 from collectors.readers.cache import keep, kept, key_of
+from collectors.readers.columns import NO_START, UNTIMED
 from collectors.readers.details import op_detail
 from collectors.readers.facts import WANTED, Header, base_time_ns, busiest_device, facts
 from collectors.readers.inflating import Text
@@ -19,10 +20,13 @@ from collectors.readers.opening import opened
 from collectors.readers.pool import DecodingPool, decoding_pool
 from collectors.readers.section import Section
 from collectors.readers.settings import DEFAULTS, ReadSettings
-from collectors.readers.sources import Source, source_of
+from collectors.readers.sources import HEAD_BYTES, Source, source_of
+from collectors.readers.strangers import known_stranger
 from collectors.readers.window import NotJsonError, Window
 
 _RECORD_HINT: Final = "export it again with torch.profiler's export_chrome_trace"
+NANOSECONDS: Final = f"{NO_START}, as of nanoseconds where the format has microseconds,"
+"""What is said where it is most rows: 19 digits of the time of day are nanoseconds."""
 _EVENTS_KEY: Final = b'"traceEvents"'
 
 
@@ -52,6 +56,7 @@ class _Reading:
     gathered: Gathered = field(default_factory=Gathered)
     header: Header = field(default_factory=dict)
     has_events: bool = False
+    has_all_rows: bool = False
     damage: Damage | None = None
 
 
@@ -69,10 +74,15 @@ def _read(text: Text, name: str, settings: ReadSettings, pool: DecodingPool | No
     elif first:
         _refuse_other(window, name)
     else:
-        reading.damage = Damage(window.end, f"cut: it stops at byte {window.end}")
+        is_empty = not window.end
+        reading.damage = Damage(window.end, "it is empty" if is_empty else f"cut: it stops at byte {window.end}")
     _end(window, text, reading)
     _refuse_nothing(reading, name)
-    return _trace(reading, text.encoding)
+    lost_share = _lost_share(reading.gathered, window)
+    left_out = reading.gathered.left_out
+    if left_out[NO_START] > reading.gathered.rows:
+        left_out[NANOSECONDS] = left_out.pop(NO_START)
+    return _trace(reading, text.encoding, lost_share)
 
 
 def _members(window: Window, reading: _Reading, settings: ReadSettings, pool: DecodingPool | None, name: str) -> None:
@@ -105,9 +115,10 @@ def _events_member(
     if reading.has_events:
         byte = window.at
         reading.damage = Damage(byte, f"a second list of events begins at byte {byte}, and was left out")
+        reading.has_all_rows = False
         return False
     if window.peek() not in (b"[", b""):
-        raise UnreadableFileError(f"{name}: JSON, but not a trace: traceEvents is no list", hint=_RECORD_HINT)
+        raise NotATraceError(f"{name}: JSON, but not a trace: traceEvents is no list", hint=_RECORD_HINT)
     window.take(b"[")
     reading.has_events = True
     _section(window, reading, settings, pool)
@@ -117,7 +128,7 @@ def _events_member(
 def _section(window: Window, reading: _Reading, settings: ReadSettings, pool: DecodingPool | None) -> None:
     section = Section(window, reading.gathered, settings)
     section.read(pool)
-    reading.damage = section.damage
+    reading.damage, reading.has_all_rows = section.damage, section.damage is None
 
 
 def _resume(
@@ -147,7 +158,11 @@ def _refuse_other(window: Window, name: str) -> None:
         word = b"?"
     is_json = word in (b"true", b"false", b"null") or word[:1] in b'"-0123456789'
     what = "JSON, but not a trace" if is_json else f"not JSON (byte {window.at - len(word) if word else 0})"
-    raise UnreadableFileError(f"{name}: {what}", hint=_RECORD_HINT)
+    known = None if is_json else known_stranger(word + window.text()[:HEAD_BYTES])
+    if known is not None:
+        raise UnreadableFileError(f"{name}: {what}: it is {known.what}", hint=known.hint)
+    kind = NotATraceError if is_json else UnreadableFileError
+    raise kind(f"{name}: {what}", hint=_RECORD_HINT)
 
 
 def _end(window: Window, text: Text, reading: _Reading) -> None:
@@ -158,18 +173,27 @@ def _end(window: Window, text: Text, reading: _Reading) -> None:
         reading.damage = Damage(byte, f"{what} at byte {byte}, and was left out")
     if text.failure is not None:
         reading.damage = Damage(window.end, text.failure)
+    if reading.damage is not None:
+        reading.damage = replace(reading.damage, is_after_rows=reading.has_all_rows)
 
 
 def _refuse_nothing(reading: _Reading, name: str) -> None:
     if reading.damage is not None and not reading.gathered.rows:
         raise UnreadableFileError(f"{name}: {reading.damage.reason}", hint=_RECORD_HINT)
     if not reading.has_events:
-        raise UnreadableFileError(f"{name}: JSON, but not a trace: it has no traceEvents", hint=_RECORD_HINT)
+        raise NotATraceError(f"{name}: JSON, but not a trace: it has no traceEvents", hint=_RECORD_HINT)
 
 
-def _trace(reading: _Reading, encoding: str) -> Trace:
+def _lost_share(gathered: Gathered, window: Window) -> float:
+    """As in `TraceFacts`."""
+    untimed = sum(gathered.left_out[reason] for reason in UNTIMED)
+    lost_bytes = gathered.lost_bytes + window.hole_bytes
+    return max(lost_bytes / max(window.end, 1), untimed / max(gathered.rows + untimed, 1))
+
+
+def _trace(reading: _Reading, encoding: str, lost_share: float) -> Trace:
     table = assemble(reading.gathered)
-    found = facts(reading.header, reading.gathered, table, reading.damage)
+    found = facts(reading.header, reading.gathered, table, reading.damage, lost_share)
     column, mask = table.column, table.mask
     return Trace(
         names=table.names,

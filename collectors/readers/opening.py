@@ -15,7 +15,7 @@ from typing import BinaryIO, Final, cast
 from analyzer.core.errors import UnreadableFileError
 from collectors.readers.inflating import UNPACK, Text
 from collectors.readers.settings import Limits
-from collectors.readers.sources import ZIP_NAME, Source
+from collectors.readers.sources import HEAD_BYTES, ZIP_NAME, Source, is_tar, is_zip
 
 _ARCHIVE_ERRORS: Final = (tarfile.TarError, zipfile.BadZipFile, zlib.error, EOFError, KeyError, NotImplementedError)
 
@@ -40,25 +40,20 @@ def archive_opened(source: Source) -> Iterator[tarfile.TarFile | zipfile.ZipFile
     """The archive at a source's location, packed as it may be. It is streamed where it cannot be sought in."""
     with _file(source) as file, ExitStack() as stack:
         try:
-            if ZIP_NAME.fullmatch(source.location):
+            head = file.read(HEAD_BYTES)
+            file.seek(0)
+            if is_zip(head) or (ZIP_NAME.fullmatch(source.location) and not is_tar(head)):
                 yield stack.enter_context(zipfile.ZipFile(file))
                 return
-            yield stack.enter_context(_tar(file, str(source)))
+            yield stack.enter_context(_tar(file, str(source), is_plain=is_tar(head)))
         except tarfile.ReadError as error:
             raise UnreadableFileError(f"{source}: not a readable archive: {error}") from error
 
 
-def _tar(file: BinaryIO, name: str) -> tarfile.TarFile:
-    head = file.read(len(_USTAR) + _USTAR_AT)
-    file.seek(0)
-    if head[_USTAR_AT:] == _USTAR:
+def _tar(file: BinaryIO, name: str, *, is_plain: bool) -> tarfile.TarFile:
+    if is_plain:
         return tarfile.open(fileobj=file, mode="r:")
     return tarfile.open(fileobj=cast(BinaryIO, _Blocks(Text(file, name, Limits()))), mode="r|")
-
-
-_USTAR: Final = b"ustar"
-_USTAR_AT: Final = 257
-"""Where POSIX tar says what it is."""
 
 
 def _file(source: Source) -> BinaryIO:
@@ -70,7 +65,9 @@ def _file(source: Source) -> BinaryIO:
     try:
         # A pipe or a device would never end, or never begin.
         if not stat.S_ISREG(os.stat(source.location).st_mode):
-            raise UnreadableFileError(f"{source.location}: cannot be read: not a regular file")
+            raise UnreadableFileError(
+                f"{source.location}: cannot be read: not a regular file", hint="write what it gives to a file first"
+            )
         return open(source.location, "rb")
     except OSError as error:
         raise UnreadableFileError(f"{source.location}: cannot be read: {error.strerror or error}") from error
@@ -92,8 +89,28 @@ def _member(archive: tarfile.TarFile | zipfile.ZipFile, source: Source, limits: 
         if member.name == name and member.isfile():
             file = archive.extractfile(member)
             if file is not None:
-                return cast(BinaryIO, file)
+                return cast(BinaryIO, _Pieces(cast(BinaryIO, file)))
     raise UnreadableFileError(f"{source}: no such file in the archive")
+
+
+class _Pieces(io.RawIOBase):
+    """A member of a tar, in pieces: where the archive is cut, a read that goes past that gives nothing at all."""
+
+    def __init__(self, member: BinaryIO) -> None:
+        self._member = member
+
+    def readable(self) -> bool:
+        return True
+
+    def read(self, size: int = -1, /) -> bytes:
+        return self._member.read(min(size, _PIECE_BYTES) if size >= 0 else _PIECE_BYTES)
+
+    def close(self) -> None:
+        self._member.close()
+        super().close()
+
+
+_PIECE_BYTES: Final = 16 << 10
 
 
 class _Blocks(io.RawIOBase):

@@ -7,6 +7,7 @@ from collections import deque
 from concurrent.futures import Future
 from concurrent.futures.process import BrokenProcessPool
 from itertools import groupby, islice, pairwise
+from operator import itemgetter
 from typing import Final
 
 from analyzer.core.trace_facts import Damage
@@ -166,7 +167,7 @@ class Section:
                 if whole.count(b"{") <= whole.count(b"}") and found.try_one(whole, byte):
                     return more + 1
         if self._mender.has_given_up:
-            found.lose_one(byte)
+            found.lose_one(byte, ends[i] - begins[i])
         else:
             self._salvaged(text[begins[i] : ends[i]], byte, found)
         return 1
@@ -174,15 +175,20 @@ class Section:
     def _salvaged(self, piece: bytes, byte: int, found: Piecewise) -> None:
         """A broken row whose own beginning is lost hangs on the one before it: what is whole in them is read."""
         borders = [0, *(m.end() for m in islice(_ANY_BORDER.finditer(piece), _MOST_JOINS)), len(piece)]
-        parts = [(begin, piece[begin:end].strip(_AROUND)) for begin, end in pairwise(borders)]
-        whole = [part and found.try_one(part, byte + begin) for begin, part in parts] if len(parts) > 1 else []
+        if len(borders) == 2:
+            found.lose_one(byte, len(piece))
+            return
+        spans = list(pairwise(borders))
+        texts = [piece[begin:end].strip(_AROUND) for begin, end in spans]
+        whole = [bool(text) and found.try_one(text, byte + span[0]) for text, span in zip(texts, spans, strict=True)]
         # Objects inside one row's arguments are lost with it, not beside it.
-        runs = [is_whole for is_whole, _ in groupby(map(bool, whole))] if whole else [False]
-        for _ in range(runs.count(False)):
-            found.lose_one(byte)
+        for is_whole, run in groupby(zip(whole, spans, strict=True), key=itemgetter(0)):
+            if not is_whole:
+                found.lose_one(byte, sum(end - begin for _, (begin, end) in run))
 
     def _take(self, found: Piecewise) -> None:
         self._gathered.add((found.part(self._gathered.tables),))
+        self._gathered.lost_bytes += found.lost_bytes
         for what, byte in found.first_byte.items():
             self._gathered.first_byte.setdefault(what, byte)
 

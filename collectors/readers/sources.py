@@ -9,13 +9,14 @@ import stat
 import tarfile
 import zipfile
 import zlib
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import Final
 
 from analyzer.core.errors import UnreadableFileError
 
-TRACE_NAME: Final = re.compile(r".+\.json(?:\.gz|\.gzip|\.zst|\.zstd)?", re.IGNORECASE)
+TRACE_NAME: Final = re.compile(r".+\.json(?:\.gz|\.gzip|\.zst|\.zstd|\.bz2|\.xz)?", re.IGNORECASE)
 _SURE_NAME: Final = re.compile(r".+\.(?:pt\.)?trace\.json(?:\.\w+)?", re.IGNORECASE)
 TAR_NAME: Final = re.compile(r".+\.(?:tar(?:\.gz|\.bz2|\.xz|\.zst)?|tgz|tzst)", re.IGNORECASE)
 ZIP_NAME: Final = re.compile(r".+\.zip", re.IGNORECASE)
@@ -76,7 +77,8 @@ def source_of(path: Path | str) -> Source:
     """The one trace that a path or URL is; `archive.tar!member` is a member, unless a file is called so."""
     location = os.fspath(path)
     archive, mark, member = location.partition(_MEMBER)
-    is_member = mark and (TAR_NAME.fullmatch(archive) or ZIP_NAME.fullmatch(archive)) and not os.path.exists(location)
+    is_named = TAR_NAME.fullmatch(archive) or ZIP_NAME.fullmatch(archive)
+    is_member = mark and not os.path.exists(location) and (is_named or is_archive(archive))
     return Source(archive, member) if is_member else Source(location)
 
 
@@ -153,8 +155,31 @@ def _of_url(source: Source) -> Listing:
 
 
 def is_archive(path: str) -> bool:
-    """By content for a zip, by name for a tar: a tar has no sign at its beginning that is worth anything."""
-    return bool(TAR_NAME.fullmatch(path)) or bool(ZIP_NAME.fullmatch(path) and zipfile.is_zipfile(path))
+    """By content, whatever it is called; and by name for a packed tar, and an old one, which has no sign of its own."""
+    if TAR_NAME.fullmatch(path):
+        return True
+    try:
+        if not os.path.isfile(path):
+            return False
+        with open(path, "rb") as file:
+            return is_zip(head := file.read(HEAD_BYTES)) or is_tar(head)
+    except OSError:
+        return False  # to read it will say what is wrong with it
+
+
+HEAD_BYTES: Final = 512
+"""Of a file, enough to know it by: a tar's first block."""
+_USTAR_AT: Final = 257
+"""Where POSIX tar says what it is."""
+
+
+def is_zip(head: bytes) -> bool:
+    """Whether a file that begins so is a zip, which a cut one still says."""
+    return head.startswith((b"PK\x03\x04", b"PK\x05\x06"))
+
+
+def is_tar(head: bytes) -> bool:
+    return head[_USTAR_AT:].startswith(b"ustar")
 
 
 def _of_archive(source: Source) -> Listing:
@@ -181,13 +206,23 @@ _Entry = tuple[str, int, str | None]
 
 def _tar_entries(archive: tarfile.TarFile) -> list[_Entry]:
     entries: list[_Entry] = []
-    for count, member in enumerate(archive):
+    for count, member in enumerate(_members(archive, entries)):
         if count >= _MOST_MEMBERS:
             entries.append((member.name, 0, f"more than {_MOST_MEMBERS} members"))
             break
         is_special = None if member.isfile() else ("" if member.isdir() else "a link or device, not a file")
         entries.append((member.name, member.size, is_special if is_special is not None else _why_not(member.name)))
     return entries
+
+
+def _members(archive: tarfile.TarFile, entries: list[_Entry]) -> Iterator[tarfile.TarInfo]:
+    """Those before the archive is cut or broken, which is then an entry too. Raises where that is at its begin."""
+    try:
+        yield from archive
+    except (tarfile.TarError, EOFError, OSError) as error:
+        if not entries:
+            raise
+        entries.append(("the rest of the archive", 0, f"it cannot be read behind {entries[-1][0]}: {error}"))
 
 
 def _zip_entries(archive: zipfile.ZipFile) -> list[_Entry]:

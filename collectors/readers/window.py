@@ -38,6 +38,8 @@ class Window:
         self._longest_value = longest_value
         self.is_over = False
         """Whether the window reaches to the end of the text."""
+        self.hole_bytes = 0
+        """NUL characters between values, as a file has them where nothing was written."""
 
     @property
     def at(self) -> int:
@@ -84,7 +86,9 @@ class Window:
         """The next character that is no space, and the window begins with it; empty at the end."""
         while True:
             self.fill(_STEP)
-            self._begin = _SPACE.match(self._buffer, self._begin).end()  # type: ignore[union-attr]
+            end = _SPACE.match(self._buffer, self._begin).end()  # type: ignore[union-attr]
+            self.hole_bytes += self._buffer.count(b"\0", self._begin, end)
+            self._begin = end
             if self._begin < len(self._buffer) or self.is_over:
                 return self._buffer[self._begin : self._begin + 1]
 

@@ -187,7 +187,7 @@ def _queue(timeline: Timeline, number: int) -> Fact:
 def _cost(timeline: Timeline, number: int) -> Iterator[Fact]:
     recording = timeline.recording
     costs, ns = recording.costs, int(recording.attribution.work.own_ns[number])
-    cost = costs.costs[number]
+    cost = costs.cost(number)
     if cost is None:
         yield Fact("flops, bytes", quantities.UNKNOWN)
         return

@@ -6,9 +6,9 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from analyzer.core.distinct import distinct, numbered
+from analyzer.core.distinct import distinct, distinct_of_ordered, numbered
 from analyzer.core.trace import EventKind, Trace
-from analyzer.derive.nesting import NOBODY, by_thread, innermost, parents
+from analyzer.derive.nesting import NOBODY, by_thread, innermost, nesting, parents
 from tests.rows import host_rows
 
 LAWS = settings(deadline=None, max_examples=150)
@@ -67,3 +67,33 @@ def test_rows_have_one_number_if_and_only_if_they_are_equal(made: list[tuple[int
     assert [made[i] for i in first[number].tolist()] == made
     assert len(first) == len(set(made))
     assert all(made.index(made[i]) == i for i in first.tolist())
+
+
+@LAWS
+@given(rows)
+def test_rows_of_each_thread_nest_apart_from_the_others(made: list[tuple[int, int, int]]) -> None:
+    trace = host_rows(made)
+    own = trace.rows(EventKind.CPU_OP)
+    found = nesting(trace, own)
+    moments = np.arange(-1, 45, dtype=np.int64)
+    assert (found.parent == parents(trace, own)).all()
+    for thread in {*trace.thread.tolist(), 99}:
+        mine = [i for i in own.tolist() if trace.thread[i] == thread]
+        at = found.at(moments, np.full_like(moments, thread)).tolist()
+        assert at == [latest_open(trace, mine, moment) for moment in moments.tolist()]
+
+
+@LAWS
+@given(st.lists(st.lists(st.integers(-5, 5)), max_size=4))
+def test_distinct_values_of_columns_in_order_are_those_of_all_of_them(columns: list[list[int]]) -> None:
+    ordered = [np.sort(np.asarray(column, dtype=np.int64)) for column in columns]
+    assert distinct_of_ordered(*ordered).tolist() == sorted(set().union(*columns))
+
+
+@LAWS
+@given(st.lists(st.sampled_from((0, 1, 5, 2**40, 2**62, -(2**62))), max_size=40))
+def test_few_and_many_different_values_are_numbered_alike(values: list[int]) -> None:
+    column = np.asarray(values, dtype=np.int64)
+    first, number = numbered(column)
+    assert column[first].tolist() == sorted(set(values))
+    assert column[first][number].tolist() == values

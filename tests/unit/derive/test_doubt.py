@@ -121,3 +121,30 @@ def test_a_rough_count_does_not_beat_a_full_bandwidth() -> None:
     full = KernelPoint(Part.MEMORY, 100_000, 90_000.0, 85_000.0, is_rough=True)
     assert _ns([full]) == {Part.MEMORY: 100_000}
     assert _ns([full], traffic=-1.0) == {Part.COMPUTE: 100_000}
+
+
+def test_where_shared_memory_is_as_busy_as_the_matrix_units_it_feeds_either_may_be_the_nearer() -> None:
+    tie, clear = (KernelPoint(Part.COMPUTE, 100_000, 80_000.0, 20_000.0, near_ns=near) for near in (80_000.0, 60_000.0))
+    assert _ns([tie], traffic=0.1) == {Part.MEMORY: 100_000}
+    assert _ns([tie], traffic=-0.1) == {Part.COMPUTE: 100_000}
+    assert _ns([clear], traffic=2.0) == {Part.COMPUTE: 100_000}
+    # What is wrong of the arithmetic is wrong of what feeds it too.
+    assert _ns([clear], arithmetic=-2.0, traffic=0.0) == {Part.COMPUTE: 100_000}
+
+
+def test_a_kernel_that_a_near_cache_keeps_busy_does_not_wait() -> None:
+    sorts = [KernelPoint(Part.MEMORY, 50_000, 0.0, 5_000.0, near_ns=35_000.0, is_on_gpu=True)]
+    assert _ns(sorts, traffic=0.0) == {Part.MEMORY: 50_000}
+
+
+def test_what_turning_tiles_asks_of_shared_memory_is_less_sure() -> None:
+    name = "sm90_xmma_gemm_f32f32_tf32f32_f32_{}_n_tilesize128x128x32_warpgroupsize1x1x1_execute"
+    shares: list[float] = []
+    for layout in ("tn", "nn"):
+        kernel = KernelPoint(Part.MEMORY, 50_000, 26_000.0, 11_000.0, near_ns=33_000.0, name=name.format(layout))
+        rng = np.random.default_rng(0)
+        draws = perturbed_classes([kernel], rng.standard_normal(400), rng.standard_normal(400))
+        shares.append(float(np.mean(draws[:, CLASSES.index(Part.MEMORY)] > 0)))
+    sure, turned = shares
+    assert sure > 0.95
+    assert 0.6 < turned < 0.9

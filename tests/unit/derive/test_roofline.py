@@ -17,6 +17,7 @@ from analyzer.derive.roofline import (
     SATURATED_SHARE,
     SHORT_KERNEL_NS,
     SYNCHRONOUS_SHARE,
+    TIE,
     Anomaly,
     Kernel,
     roof_point,
@@ -136,6 +137,19 @@ def test_a_kernel_whose_traffic_is_a_floor_waits_only_if_many_times_as_much_were
     assert part(0.5) is Part.MEMORY
     assert part(0.1) is Part.UNKNOWN_KERNELS
     assert part(LATENCY_SHARE / FLOOR_FACTOR - 0.001) is Part.LATENCY
+
+
+def test_of_few_blocks_even_traffic_that_is_a_floor_waits() -> None:
+    """A sort of few keys: its two blocks can ask for no more than their part of the cache's rate."""
+    device = replace(DEVICE, l2_bytes_per_s=3.0 * DEVICE.memory_bytes_per_s)
+
+    def part(occupied: float | None) -> Part:
+        kernel = replace(_move(0.1, ns=5_000), is_floor=True, occupied_share=occupied)
+        return roof_point(kernel, device, None).part
+
+    assert part(None) is Part.UNKNOWN_KERNELS
+    assert part(0.02) is Part.LATENCY
+    assert part(0.2) is Part.UNKNOWN_KERNELS
 
 
 def test_reading_and_writing_run_at_their_own_rates() -> None:
@@ -327,3 +341,45 @@ def test_too_few_blocks_for_the_device_explain_a_kernel_that_is_unknown() -> Non
     assert part(0.39, counted) is Part.LATENCY
     assert part(0.41, counted) is Part.UNKNOWN_KERNELS
     assert roof_point(replace(unknown, occupied_share=0.1), replace(DEVICE, kind="cpu"), None).part is not Part.LATENCY
+
+
+HOPPER = replace(PLAIN, name="NVIDIA H200")
+
+
+def _fed(near: float, compute: float = 0.5, memory: float = 0.1) -> Kernel:
+    """A product whose shared memory is busy for such a share of the time."""
+    return replace(_gemm(compute * 1e11, moved=memory * 4e8), near_slots=near * 5e13 * LONG_NS / 1e9 / 2)
+
+
+def test_shared_memory_that_is_busier_than_what_it_feeds_is_memory_and_a_tie_is_compute() -> None:
+    assert roof_point(_fed(0.5 * TIE * 1.01), HOPPER, None).part is Part.MEMORY
+    assert roof_point(_fed(0.5 * TIE * 0.99), HOPPER, None).part is Part.COMPUTE
+    # What memory itself is asked for decides as ever.
+    assert roof_point(_fed(0.52, memory=0.51), HOPPER, None).part is Part.MEMORY
+    point = roof_point(_fed(0.8), HOPPER, None)
+    assert (point.near_share, point.memory_share) == (pytest.approx(0.8), pytest.approx(0.1))
+
+
+def test_a_kernel_that_keeps_shared_memory_busy_does_not_wait() -> None:
+    assert roof_point(_fed(0.3, compute=0.2), HOPPER, None).part is Part.LATENCY
+    assert roof_point(_fed(0.5, compute=0.2), HOPPER, None).part is Part.MEMORY
+
+
+@pytest.mark.parametrize("name", ["NVIDIA A100-SXM4-80GB", "NVIDIA GeForce RTX 4090", "AMD Instinct MI300X"])
+def test_of_shared_memory_nothing_is_said_on_a_device_without_counters(name: str) -> None:
+    point = roof_point(_fed(0.9), replace(PLAIN, name=name), None)
+    assert point.part is Part.COMPUTE
+    assert point.near_share == 0.0
+
+
+def test_the_load_store_units_run_at_the_clock_of_the_matrix_units_that_they_feed() -> None:
+    peaks = (Peak("bfloat16", 787e12), Peak(VECTOR, 65.7e12))
+    device = replace(DEVICE, name="NVIDIA H200", peaks=peaks)
+    most = 16 * 65.7 / REACHED_BY_VECTORS / (787 / REACHED_BY_PRODUCTS)
+
+    def share(of_peak: float) -> float:
+        kernel = replace(_gemm(of_peak * 787e12 * LONG_NS / 1e9), near_slots=0.5 * 65.7e12 * LONG_NS / 1e9 / 2)
+        return roof_point(kernel, device, None).near_share
+
+    assert share(0.1) == pytest.approx(0.5 * REACHED_BY_VECTORS)
+    assert share(1.0) == pytest.approx(0.5 * REACHED_BY_VECTORS * most)

@@ -8,10 +8,10 @@ import pytest
 
 from analyzer.core.budget import Part
 from analyzer.core.verdict import Bound
-from analyzer.derive.budget import RegionBudget
+from analyzer.derive.budget import PartFloor, RegionBudget
 from analyzer.derive.classify import verdict
 from analyzer.derive.doubt import KernelPoint
-from analyzer.derive.sentences import rival_sentence
+from analyzer.derive.sentences import rival_sentence, sentence
 from tests.reports import MS, a_budget, a_key
 
 
@@ -66,3 +66,32 @@ def test_a_verdict_whose_kernels_lie_at_an_edge_says_so_and_not_that_nothing_is_
     assert found.bound is Bound.MEMORY
     assert said
     assert said[0].startswith("compute may be the larger all the same")
+
+
+def _said(*near_ns: float) -> str:
+    """Of kernels of 5 ms each whose traffic takes 3 ms and whose shared memory so long."""
+    kernels = tuple(KernelPoint(Part.MEMORY, 5 * MS, 2.0 * MS, 3.0 * MS, near_ns=ns) for ns in near_ns)
+    busy = a_budget(memory=5.0 * len(near_ns))
+    floors = (PartFloor(Part.MEMORY, 2 * MS),)
+    region = RegionBudget(
+        region=a_key(1), budget=busy, busy_ns=10 * MS, kernels_per_step=2.0, floors=floors, kernels=kernels
+    )
+    return sentence(region, busy, Part.MEMORY)
+
+
+def test_kernels_that_the_devices_memory_bounds_are_nearer_to_its_bandwidth() -> None:
+    said = _said(0.0, 2.9 * MS)
+    assert "is in kernels nearer to the memory bandwidth; their arithmetic alone would take" in said
+
+
+def test_kernels_that_shared_memory_bounds_are_not_said_to_be_near_the_memory_bandwidth() -> None:
+    said = _said(4.0 * MS, 4.0 * MS)
+    assert "memory bandwidth" not in said
+    assert "kernels that shared memory or the first cache bounds, not the device's memory" in said
+    assert "their arithmetic and traffic alone would take" in said
+
+
+def test_of_both_kinds_it_is_said_how_much_is_which() -> None:
+    said = _said(4.0 * MS, 0.0)
+    assert "nearer to the memory bandwidth or, for 50 % of it, that shared memory or the first cache bounds" in said
+    assert "their other work alone would take" in said

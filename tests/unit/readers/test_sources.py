@@ -180,3 +180,46 @@ def test_a_missing_package_is_named_with_its_install_line(
     with pytest.raises(MissingExtraError) as caught:
         read_trace("s3://bucket/trace.json" if package == "fsspec" else path)
     assert caught.value.hint == line
+
+
+def test_an_archive_is_known_by_its_content_whatever_it_is_called(tmp_path: Path) -> None:
+    tar = _tar(tmp_path / "ranks.json", {"rank0.json": _content(), "rank1.json": _content()})
+    assert _labels(tar) == ["rank0.json", "rank1.json"]
+    path = tmp_path / "download.txt"
+    with zipfile.ZipFile(path, "w") as archive:
+        archive.writestr("a/rank0.json.gz", gzip.compress(_content()))
+    (source,) = list_sources(path).sources
+    assert len(read_trace(source)) == len(read_trace(source_of(str(source)))) == 2
+
+
+@pytest.mark.parametrize("mode", ["w:bz2", "w:xz", "w:gz"])
+def test_a_tar_is_read_in_each_packing_that_its_name_may_say(tmp_path: Path, mode: str) -> None:
+    path = _tar(tmp_path / f"ranks.tar.{mode[2:]}", {"rank0.json": _content(), "rank1.json": _content()}, mode)
+    assert [len(read_trace(source)) for source in list_sources(path).sources] == [2, 2]
+
+
+def test_of_a_cut_tar_the_members_before_are_read_and_the_rest_is_named(tmp_path: Path) -> None:
+    run = Recording()
+    for number in range(400):
+        run.launch(f"kernel {number}", us=5)
+    text = json.dumps(run.kineto()).encode()
+    path = _tar(tmp_path / "ranks.tar", {"rank0.json": _content(), "rank1.json": text, "rank2.json": text})
+    at = path.read_bytes().index(b"rank1.json")
+    path.write_bytes(path.read_bytes()[: at + 512 + len(text) * 3 // 4])
+    listing = list_sources(path)
+    assert [source.label for source in listing.sources] == ["rank0.json", "rank1.json"]
+    assert ["rest of the archive" in refused.name for refused in listing.refused] == [True]
+    assert "rank1.json" in listing.refused[0].reason
+    whole, cut = (read_trace(source) for source in listing.sources)
+    assert not whole.facts.lacks_rows
+    assert cut.facts.lacks_rows
+    assert len(cut) > 100
+
+
+def test_a_cut_zip_is_called_an_archive_that_cannot_be_read(tmp_path: Path) -> None:
+    path = tmp_path / "ranks.zip"
+    with zipfile.ZipFile(path, "w") as archive:
+        archive.writestr("rank0.json", _content())
+    path.write_bytes(path.read_bytes()[:-40])
+    with pytest.raises(UnreadableFileError, match="not a readable archive"):
+        list_sources(path)

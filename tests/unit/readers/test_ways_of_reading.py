@@ -141,3 +141,21 @@ def test_a_trace_that_was_not_read_is_not_kept(tmp_path: Path) -> None:
     assert key is not None
     keep(key, replace(read_trace(path), external_id=None))
     assert kept(key) is None
+
+
+@pytest.mark.parametrize("is_replaced", [False, True])
+def test_a_file_that_changes_while_it_is_read_is_not_kept(tmp_path: Path, is_replaced: bool) -> None:
+    path, cached = tmp_path / "trace.json", ReadSettings(cache=tmp_path / "cache")
+    path.write_bytes(_text()[: len(_text()) // 2])  # as a profiler that still writes leaves it
+    key = key_of(source_of(path), cached)
+    assert key is not None
+    if is_replaced:
+        (tmp_path / "new").write_bytes(_text())
+        (tmp_path / "new").rename(path)
+    else:
+        path.write_bytes(_text())
+    keep(key, read_trace(path))
+    assert kept(key) is None
+    path.unlink()
+    keep(key, Recording().trace())
+    assert kept(key) is None
