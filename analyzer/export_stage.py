@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Final
 
 from analyzer.core.errors import UsageError, UserProgramError
-from analyzer.core.graphs import Direction
+from analyzer.core.graphs import Capture, Direction
 from analyzer.core.quantities import byte_count, counted
 from analyzer.core.run import Skip
 from analyzer.core.settings import Export, Mode
@@ -28,6 +28,7 @@ one, and says nothing meanwhile."""
 TRAINING: Final = "--export aoti makes a package for inference; a training step has none"
 _FAILED: Final = "torch.export.export(model, inputs) alone should show the same"
 _WRONG: Final = "AOTInductor compiles this model wrongly; analyzer.optimize(model, plan=...) needs no package"
+_APART: Final = "without a graph break: functions called one after another, as a hook on the model itself is"
 _HINT: Final = "leave --export out, or mend the graph breaks that the report names"
 
 
@@ -44,11 +45,20 @@ def require_one_graph(export: Export | None, measured: Measured) -> None:
         return
     digests = dict.fromkeys(graph.key.digest for graph in capture.graphs)
     if len(digests) != 1 or capture.breaks:
-        ended = next((f" ({one.where}: {one.reason.splitlines()[0]})" for one in capture.breaks if one.reason), "")
         graphs = counted(len(digests), "graph")
-        raise UsageError(f"--export aoti needs a model captured whole, this one was as {graphs}{ended}", hint=_HINT)
+        text = f"--export aoti needs a model captured whole, this one was as {graphs}{_parted_by(capture)}"
+        raise UsageError(text, hint=_HINT)
     if any(graph.key.direction is not Direction.INFERENCE for graph in capture.graphs):
         raise UsageError(TRAINING, hint="leave out --export, or run the model without gradients")
+
+
+def _parted_by(capture: Capture) -> str:
+    """Where and why it is not one graph, in brackets; empty where neither is known."""
+    reasoned = next((one for one in capture.breaks if one.reason), None)
+    if reasoned is not None:
+        return f" ({reasoned.where}: {reasoned.reason.splitlines()[0]})"
+    places = dict.fromkeys(str(graph.where) for graph in capture.graphs if graph.where is not None)
+    return f" ({', '.join(places)}: {_APART})" if places and not capture.breaks else ""
 
 
 def export_model(driver: Driver, measured: Measured, folder: RunFolder, skip: Sequence[Skip]) -> None:
@@ -70,6 +80,7 @@ def export_model(driver: Driver, measured: Measured, folder: RunFolder, skip: Se
             hint=_WRONG if trial.outcome is TrialOutcome.WRONG_RESULT else _FAILED,
         )
     measured.notes.append(package_note(path, folder.shown / path.name))
+    measured.notes += (f"{path.name}: {caution}" for caution in trial.cautions)
 
 
 def package_note(path: Path, shown: Path) -> str:

@@ -28,7 +28,9 @@ NOT_VERIFIED: Final = "not verified"
 class Measured:
     """None and empty: not measured, or not yet. `trials` and `joint` are kept as they come, so that an interrupted
     search loses none. `uncompiled` are the graphs, by digest, that torch's defaults cannot compile or run, and why: the
-    default runs them as captured. `compile_ns` is what the default took to compile each graph, by digest. `default_ns`
+    default runs them as captured. `compile_ns` is what the default took to compile each graph, by digest, and
+    `merged_shares` how many of its operations are left where what is alike in it is merged; graphs with nothing alike
+    are not among them. `default_ns`
     was taken in turn with `eager_ns`, and is None until then; `default_accuracy` is of the diagnosis,
     `accuracy_of_default` the latest there is. `holds_plan`: the plan was given, and stays, however it does.
     """
@@ -43,6 +45,7 @@ class Measured:
     capture: Capture | None = None
     uncompiled: Mapping[str, str] = field(default_factory=dict)
     compile_ns: Mapping[str, int] = field(default_factory=dict)
+    merged_shares: Mapping[str, float] = field(default_factory=dict)
     ops: OpLog | None = None
     timing: Timing | None = None
     profiled_step_ns: int | None = None

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Final
 
 from analyzer.core.errors import GraphboundError
 from analyzer.core.trial import Accuracy, AccuracyReference, Trial, TrialOutcome
-from analyzer.session_words import outcome, wrong_reason
+from analyzer.session_words import first_of, outcome, wrong_reason
 from collectors import torch_compat
 from collectors.effects import Results, models_own
 from collectors.reference import OTHER_SEED, steady_results, step_results
@@ -55,12 +56,30 @@ def _measured(workload: Workload, state: State, default: Stepper, judge: Judge |
         # Loaded anew: what the model keeps, a package keeps for itself, and one call has changed it.
         fresh = Stepper(workload, torch_compat.load_package(path), state)
         accuracy = _judged(fresh, default, judge)
-    trial = Trial(outcome=outcome(accuracy), accuracy=accuracy, compile_ns=package.compile_ns)
+    trial = Trial(
+        outcome=outcome(accuracy),
+        accuracy=accuracy,
+        compile_ns=package.compile_ns,
+        cautions=_cautions(sorted(models_own(state.written)), package.operators),
+    )
     if accuracy is not None and not accuracy.is_right:
         return replace(trial, reason=wrong_reason(accuracy))
     rounds = turn_count(max(first_ns, default.timed()), ways=2)
     against, step_ns = sample_in_turn(((default, as_it_is), (packaged, as_it_is)), rounds)
     return replace(trial, step_ns=step_ns, against=against)
+
+
+def _cautions(kept: Sequence[str], operators: Sequence[str]) -> tuple[str, ...]:
+    """What a package takes for granted where it is loaded: a state of its own, operators of the user's."""
+    found: list[str] = []
+    if kept:
+        found.append(
+            f"a step writes to what the model keeps ({first_of(kept)}): the package keeps its buffers to itself, goes "
+            "on from call to call, and begins at each load where the model stood when it was exported"
+        )
+    if operators:
+        found.append(f"it calls {first_of(operators)}, to be registered by whatever loads it before the first call")
+    return tuple(found)
 
 
 def _judged(fresh: Stepper, default: Stepper, judge: Judge) -> Accuracy:

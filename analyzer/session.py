@@ -5,6 +5,7 @@ Runs in the child process of the command, or in the caller's own in a notebook. 
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
@@ -27,12 +28,13 @@ from analyzer.core.trial import Accuracy, Trial
 from analyzer.package_trial import package_trial
 from analyzer.session_ears import Announcer, CompileClock, Telling
 from analyzer.session_judge import StepJudge
-from analyzer.session_trials import Bench, default_compile_ns, uses_cuda_graphs, with_memory
-from analyzer.session_words import first_step_notes, nothing_compiled, require_lasting, root_of, way
+from analyzer.session_trials import Bench, default_compile_ns, require_compiled, uses_cuda_graphs, with_memory
+from analyzer.session_words import first_step_notes, require_lasting, root_of, way
 from collectors import torch_compat
 from collectors.capture import GraphLog
+from collectors.compiled_parts import CompiledParts
 from collectors.crowd import crowd_between, read_crowd
-from collectors.describe import unwrapped, workload_facts
+from collectors.describe import workload_facts
 from collectors.effects import written
 from collectors.environment import read_environment
 from collectors.health import device_is_healthy
@@ -58,6 +60,7 @@ from collectors.workload import Workload
 from optimizers.accuracy import accused
 from optimizers.backend import Failure, SwitchBackend, Watch, WatchedPlan, failure_of
 from optimizers.candidates.pair import Pair, changes_of, pair_of
+from optimizers.merged_graph import merged_share
 from optimizers.trials import Choices
 
 KERNEL_ROWS_ON_CPU: Final = (("cpp.enable_kernel_profile", True),)
@@ -73,7 +76,8 @@ class Session:
     """One workload in this process. Methods are called in the order they stand in."""
 
     def __init__(self, workload: Workload, announce: Callable[[Event], None], skip: tuple[Skip, ...] = ()) -> None:
-        self._workload = unwrapped(workload)
+        self._parts = CompiledParts(workload)
+        self._workload = self._parts.workload
         self._announce = announce
         self._skip = {(s.digest, s.candidate): Failure(s.outcome, s.reason) for s in skip}
         self._root = root_of(workload.source)
@@ -81,7 +85,7 @@ class Session:
         self._eager = Stepper(self._workload, self._workload.model, self._state)
         self._judge = StepJudge(announce)
         self._clock = CompileClock()
-        self._ends_s: float | None = None
+        self._ends_s = math.inf
         self._notes: list[str] = []
         self._is_built = False
         self._reset_log()
@@ -100,6 +104,7 @@ class Session:
         Raises UsageError for inputs that this step used up.
         """
         self._announce(Event("running the model once"))
+        self._parts.run_as_written()
         with self._telling("the model's first step"):
             self._state.restore()
             self._eager.prepare()
@@ -119,6 +124,7 @@ class Session:
         """Leave the model, torch's settings and the compiled frames as they were found."""
         torch_compat.reset()
         self._state.restore()
+        self._parts.put_back()
 
     def facts(self) -> WorkloadFacts:
         return workload_facts(self._workload, (*self._notes, *self._judge.notes))
@@ -149,7 +155,7 @@ class Session:
             self._announce(Event("warming up"))
             warmup_ns, is_steady = warm_up(self._compiled, self._log)
         self._warmup = ((first_ns, *warmup_ns), is_steady)
-        self._require_compiled()
+        require_compiled([graph.failures.get(FUSED) for graph in self._backend.graphs])
         compile_ns = max(first_ns - min(warmup_ns), 0)
         return self._log.capture(compile_ns=compile_ns, first_call_ns=first_ns)
 
@@ -236,7 +242,7 @@ class Session:
         After `left_s` nothing more is begun but the default. Raises KeyError for an id that is no candidate's.
         """
         self._announce(Event("compiling the candidates"))
-        self._ends_s = None if left_s is None else time.monotonic() + left_s
+        self._ends_s = math.inf if left_s is None else time.monotonic() + left_s
         pairs = {digest: tuple(pair_of(name) for name in names) for digest, names in wanted.items()}
         is_new = not self.keeps_built()
         if is_new:
@@ -279,6 +285,11 @@ class Session:
         """What torch.compile's defaults took to compile each graph, in ns by digest."""
         return default_compile_ns(self._clock, [graph.digest for graph in self._backend.graphs])
 
+    def merged_shares(self) -> dict[str, float]:
+        """How many of a graph's operations are left where what is alike is merged, by digest; those with any."""
+        found = {g.digest: merged_share(g.captured) for g in self._backend.graphs if g.captured is not None}
+        return {digest: share for digest, share in found.items() if share is not None}
+
     def _at_its_own_cost(self, do: Callable[[], T]) -> T | Failure:
         """What a candidate raises is its failure. Raises PoisonedDeviceError when the device did not survive."""
         try:
@@ -317,11 +328,9 @@ class Session:
             timing = time_workload(planned, self._probe, warmup) if plan.is_compiled else None
             # Right after the plan's own, so that a graph's before and after are of the same minute of the machine.
             default_timing = time_workload(default, self._probe, warmup) if plan.is_compiled else None
-            needs = partial(memory.of_steps, kept_bytes=self._judge.kept_bytes())
-            eager_way = with_memory(way("eager", eager_ns), needs(self._eager, has_cuda_graphs=False))
-            default_way = with_memory(
-                way("default", default_ns, default_accuracy), needs(default, has_cuda_graphs=False)
-            )
+            needs = partial(memory.of_steps, has_cuda_graphs=False, kept_bytes=self._judge.kept_bytes())
+            eager_way = with_memory(way("eager", eager_ns), needs(self._eager))
+            default_way = with_memory(way("default", default_ns, default_accuracy), needs(default))
             has_graphs = any(uses_cuda_graphs(choice.candidate) for choice in plan.choices)
             planned_way = with_memory(way("plan", planned_ns, accuracy), needs(planned, has_cuda_graphs=has_graphs))
         self._verified = planned
@@ -345,11 +354,6 @@ class Session:
     def export(self, path: Path) -> Trial:
         """The model as an AOTInductor package at `path`, judged and timed in turn with the default."""
         return package_trial(self._workload, self._state, self._compiled, self._judge.results, path)
-
-    def _require_compiled(self) -> None:
-        failures = [graph.failures.get(FUSED) for graph in self._backend.graphs]
-        if failures and failures[0] is not None and all(failures):
-            raise nothing_compiled(failures[0].reason, is_ours=failures[0].is_ours)
 
     # -- how ------------------------------------------------------------------------------------------------------
 
@@ -379,10 +383,8 @@ class Session:
     def _watch(self) -> Watch:
         device = self._workload.device
         announcer = Announcer(self._announce, self._log, self._clock, self._code)
-        return Watch(device, self._probe, announcer, KERNEL_ROWS_ON_CPU if device == "cpu" else (), self._is_over)
-
-    def _is_over(self) -> bool:
-        return self._ends_s is not None and time.monotonic() > self._ends_s
+        rows = KERNEL_ROWS_ON_CPU if device == "cpu" else ()
+        return Watch(device, self._probe, announcer, rows, lambda: time.monotonic() > self._ends_s)
 
     def _stepper(self, backend: Any) -> Stepper:
         return Stepper(self._workload, torch_compat.compiled_model(self._workload.model, backend), self._state)

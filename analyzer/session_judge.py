@@ -7,8 +7,9 @@ from typing import Final
 
 from analyzer.core.run import Event
 from analyzer.core.trial import Accuracy, AccuracyReference
-from analyzer.session_words import drawn_note, unsteady_note, varying_note
+from analyzer.session_words import drawn_note, once_note, unsteady_note, varying_note
 from collectors.effects import Results, effects, written
+from collectors.recomputed import is_kept, once_results
 from collectors.reference import (
     FURTHER_SEED,
     OTHER_SEED,
@@ -22,7 +23,7 @@ from collectors.reference import (
 from collectors.state import State
 from collectors.step import Stepper
 from optimizers.accuracy import Judge, judge_of
-from optimizers.likeness import unlike, unsteady
+from optimizers.likeness import unlike, unsteady, without
 
 MORE_SEEDS: Final = range(FURTHER_SEED, FURTHER_SEED + 3)
 """A random step is wrong where it is under each of these seeds too: what chance brings once in twenty times it brings
@@ -46,6 +47,9 @@ class StepJudge:
         self._elsewhere: frozenset[str] = frozenset()
         """The holders in which eager itself writes at other places than in its first step."""
         self._runs_again = RUNS_AGAIN
+        self._once: Results | None = None
+        """What eager gives where its checkpoints write nothing again, empty where it has none; None: not asked yet."""
+        self._written_once: frozenset[str] = frozenset()
 
     @property
     def is_prepared(self) -> bool:
@@ -59,6 +63,7 @@ class StepJudge:
             (unsteady_note, sorted(self._unsteady)),
             (varying_note, sorted(varying)),
             (drawn_note, list(self._drawn)),
+            (once_note, sorted(self._written_once)),
         )
         return tuple(note(paths) for note, paths in found if paths)
 
@@ -102,6 +107,11 @@ class StepJudge:
             return added
         self._drawn |= dict.fromkeys(judge.drawn_anew(results))
         accuracy = judge.judge(results, changes)
+        if not accuracy.is_right:
+            once = self._what_is_written_once(judge, results)
+            self._written_once |= once
+            judge = judge.without(once)
+            accuracy = judge.judge(results, changes)
         if judge.doubts(accuracy):
             self._announce(Event("seeing how far rounding alone goes"))
             self.results = judge = self._wiser(judge, stepper)
@@ -110,6 +120,25 @@ class StepJudge:
             return accuracy
         others = (judge.judge(steady_results(stepper, seed), changes) for seed in MORE_SEEDS)
         return next((other for other in others if other.is_right), accuracy)
+
+    def _what_is_written_once(self, judge: Judge, results: Results) -> frozenset[str]:
+        """The paths of what these results have as eager has it where no checkpoint computes anything again; empty where
+        any is otherwise. It then says nothing of them that eager writes them twice.
+        """
+        if self._eager is None or judge.is_random:
+            return frozenset()
+        if self._once is None:
+            self._once = once_results(self._eager) or ()
+        known, eager = dict(results), dict(judge.eager)
+        paths = [p for p in unlike(judge.eager, without(self._once, judge.uncompared)) if is_kept(p) and p in known]
+        asked = tuple((path, tensor) for path, tensor in self._once if path in paths and path in eager)
+        if not asked:
+            return frozenset()
+        # As far off as eager is from the wider run, twice written as that is.
+        errors = tuple(judge.judge_one(path, eager[path]).eager_error for path, _ in asked)
+        by_once = Judge(AccuracyReference.EAGER, None, asked, repeat_errors=errors)
+        found = by_once.judge(tuple((path, known[path]) for path, _ in asked))
+        return frozenset(path for path, _ in asked) if found.is_right else frozenset()
 
     def _sees_eager_change(self, state: State) -> bool:
         """Whether eager, run again, is not what it was when this was prepared: a count that cannot be put back, a key

@@ -12,7 +12,7 @@ from analyzer.core.run import Way
 from analyzer.core.samples import Samples
 from analyzer.core.trial import Accuracy, RegionTime, Trial, TrialOutcome
 from analyzer.session_ears import CompileClock
-from analyzer.session_words import outcome, wrong_reason
+from analyzer.session_words import nothing_compiled, outcome, wrong_reason
 from collectors.capture import GraphLog
 from collectors.memory import Footprint, TrialMemory
 from collectors.probe import Probe
@@ -119,6 +119,13 @@ def default_compile_ns(clock: CompileClock, digests: Sequence[str]) -> dict[str,
     """What torch.compile's defaults took to compile each graph, forward and backward; without those not compiled."""
     found = ((digest, clock.of({digest: FUSED})) for digest in digests)
     return {digest: ns for digest, ns in found if ns is not None}
+
+
+def require_compiled(failures: Sequence[Failure | None]) -> None:
+    """Raises GraphboundError where the default failed for each of the graphs; `failures` are why, graph by graph."""
+    first = failures[0] if failures else None
+    if first is not None and all(failures):
+        raise nothing_compiled(first.reason, is_ours=first.is_ours)
 
 
 def uses_cuda_graphs(candidate: str) -> bool:

@@ -42,24 +42,35 @@ def not_finite_note(paths: Sequence[str]) -> str:
 def unsteady_note(paths: Sequence[str]) -> str:
     """Of what two eager runs from one state and one seed leave or give otherwise."""
     differ = "differs" if len(paths) == 1 else "differ"
-    return f"{_first_of(paths)} {differ} from run to run of the model itself, from one state and one seed: not compared"
+    return f"{first_of(paths)} {differ} from run to run of the model itself, from one state and one seed: not compared"
 
 
 def varying_note(paths: Sequence[str]) -> str:
     """Of results whose shape, or whose being there, the seed decides."""
     changes = "changes its" if len(paths) == 1 else "change their"
-    return f"{_first_of(paths)} {changes} shape, or whether there is one, with the random numbers: not compared"
+    return f"{first_of(paths)} {changes} shape, or whether there is one, with the random numbers: not compared"
 
 
 def drawn_note(paths: Sequence[str]) -> str:
     """Of random whole numbers that a compiled step draws anew."""
     return (
-        f"{_first_of(paths)}: random whole numbers, and compiled code gave others than the model; shapes and types "
+        f"{first_of(paths)}: random whole numbers, and compiled code gave others than the model; shapes and types "
         "are compared, values are not"
     )
 
 
-def _first_of(paths: Sequence[str]) -> str:
+def once_note(paths: Sequence[str]) -> str:
+    """Of what eager writes in its forward, and again where a checkpoint computes a part again in the backward."""
+    is_one = len(paths) == 1
+    return (
+        f"{first_of(paths)}: the model writes {'it' if is_one else 'them'} twice a step, once more where a checkpoint "
+        "computes its part again in the backward; compiled, the step writes once, as without the checkpoint. A "
+        "difference of state, and no wrong result"
+    )
+
+
+def first_of(paths: Sequence[str]) -> str:
+    """The first of these names, and how many more there are."""
     more = f" and {len(paths) - MOST_NAMED} more" if len(paths) > MOST_NAMED else ""
     return ", ".join(paths[:MOST_NAMED]) + more
 

@@ -150,6 +150,7 @@ def _target(digest: str, measured: Measured) -> Target | None:
         kernel_room=_share_of(relied_on, step_ns, _room_ns),
         compile_s=None if compile_ns is None else compile_ns / NS_PER_S,
         has_backward=any(isinstance(r.region, GraphKey) and r.region.direction is Direction.BACKWARD for r in mine),
+        merged_share=measured.merged_shares.get(digest),
     )
 
 
@@ -246,4 +247,5 @@ def replayed(key: GraphKey, work: tuple[int, float], timing: Timing | None, capt
         calls=timed.calls_per_step if timed else 1.0,
         lead_ns=host_lead_ns(timing, key) if timing else 0,
         copied_bytes=graph.copied_bytes if graph else None,
+        inputs=graph.inputs if graph else None,
     )

@@ -16,7 +16,7 @@ def left_as_found(model: object) -> Iterator[None]:
     What a step writes into them is `State`'s to restore; a move to another device left the originals untouched.
     """
     modules = list(model.modules()) if isinstance(model, torch.nn.Module) else []
-    modes = [(module, module.training, dict(module._buffers)) for module in modules]
+    modes = [(module, module.training, dict(module._buffers.items())) for module in modules]
     parameters = [p for module in modules for p in module._parameters.values() if p is not None]
     data = [(p, p.data, p.grad, None if p.grad is None else p.grad.data) for p in parameters if not is_lazy(p)]
     try:
@@ -24,7 +24,8 @@ def left_as_found(model: object) -> Iterator[None]:
     finally:
         for module, was_training, buffers in modes:
             module.training = was_training
-            module._buffers.update(buffers)
+            for name, buffer in buffers.items():  # of TorchScript they are no dict
+                module._buffers[name] = buffer
         for parameter, values, gradient, gradient_values in data:
             parameter.grad = None
             parameter.data = values

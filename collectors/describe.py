@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-from typing import Final
-
 import torch
 
 from analyzer.core.report import WorkloadFacts
@@ -13,8 +10,6 @@ from collectors.cpu_name import cpu_name
 from collectors.model_digest import model_digest
 from collectors.outputs import scalars, tensors
 from collectors.workload import Workload
-
-COMPILED_NOTE: Final = "the model came compiled: it was unwrapped, so that its graphs could be told apart"
 
 
 def workload_facts(workload: Workload, notes: tuple[str, ...] = ()) -> WorkloadFacts:
@@ -66,11 +61,3 @@ def parameter_count(workload: Workload) -> int | None:
     if not isinstance(workload.model, torch.nn.Module):
         return None
     return sum(parameter.numel() for parameter in workload.model.parameters())
-
-
-def unwrapped(workload: Workload) -> Workload:
-    """The workload with its own model where it brought a `torch.compile`d one, and a note that says so."""
-    inner = getattr(workload.model, "_orig_mod", None) or getattr(workload.model, "_torchdynamo_orig_callable", None)
-    if inner is None:
-        return workload
-    return replace(workload, model=inner, notes=(*workload.notes, COMPILED_NOTE))

@@ -191,6 +191,7 @@ def _from_entry(file: _UserFile, entry: str) -> Workload:
     returned = file.call_named(entry, takes="device", value=file.device)
     form = f"--entry {entry}"
     if isinstance(returned, Workload):
+        require_callable(returned.model, f"the model of {entry}()")
         return _adopt(file, returned, form)
     if not isinstance(returned, tuple) or len(returned) != 2:
         raise UsageError(
@@ -217,11 +218,16 @@ def _adopt(file: _UserFile, workload: Workload, form: str) -> Workload:
         device=file.device,
         loss=workload.loss if training else None,
         optimizer=workload.optimizer if training else None,
-        notes=training_notes(workload.loss, workload.optimizer, workload.step) if training else (),
+        notes=training_notes(workload.loss, workload.optimizer, workload.step) if training else _other_mode(workload),
         variants=_moved(workload.variants, file.device),
         sets=_moved(workload.sets, file.device),
     )
     return _with_ranges(adopted, file.ranges)
+
+
+def _other_mode(workload: Workload) -> tuple[str, ...]:
+    is_other = workload.mode is Mode.TRAINING
+    return ("the workload is one of training, and was run for inference: --mode training runs it as it is",) * is_other
 
 
 def _moved(sets: Sequence[InputSet], device: str) -> tuple[InputSet, ...]:

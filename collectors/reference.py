@@ -14,6 +14,7 @@ from torch.nn.parameter import is_lazy
 from analyzer.core.trial import AccuracyReference
 from collectors.draws import Draws, Recording, Replay
 from collectors.effects import Results, effects
+from collectors.grad_scaling import unscaling_copies
 from collectors.outputs import detached
 from collectors.state import State
 from collectors.step import Stepper
@@ -124,7 +125,7 @@ def shaken_results(workload: Workload, state: State) -> Iterator[Results]:
         _shake(own, number)
         return replace(workload, model=own, optimizer=None)
 
-    yield from _runs_of_copies(state, shaken)
+    yield from _runs_of_copies(workload, state, shaken)
 
 
 def elsewhere_results(workload: Workload, state: State) -> Iterator[Results]:
@@ -133,15 +134,16 @@ def elsewhere_results(workload: Workload, state: State) -> Iterator[Results]:
 
     The user's model is copied and left as it is; its state is put back.
     """
-    return _runs_of_copies(state, lambda number: _copied(workload, state, _Elsewhere(number)))
+    return _runs_of_copies(workload, state, lambda number: _copied(workload, state, _Elsewhere(number)))
 
 
-def _runs_of_copies(state: State, copy_of: Callable[[int], Workload]) -> Iterator[Results]:
+def _runs_of_copies(workload: Workload, state: State, copy_of: Callable[[int], Workload]) -> Iterator[Results]:
     for number in range(SHAKEN_RUNS):
         try:
             state.restore()
             copied = copy_of(number)
-            results = step_results(Stepper(copied, copied.model, state))
+            with unscaling_copies(workload.model, copied.model):
+                results = step_results(Stepper(copied, copied.model, state))
         except Exception:  # as of the wider run
             break
         yield results
@@ -190,7 +192,7 @@ def _run_in(workload: Workload, state: State, dtype: torch.dtype, draws: Draws |
     copied = _wide_copy(workload, state, dtype)
     before = dict(effects(copied, state.written))
     replay = None if draws is None else Replay(draws)
-    with _default_dtype(dtype), _Widen(dtype, replay):
+    with _default_dtype(dtype), unscaling_copies(workload.model, copied.model), _Widen(dtype, replay):
         results = _handed_back(Stepper(copied, copied.model, state))
     if state.draws_from and (replay is None or not replay.is_true):
         raise RuntimeError("other random numbers than the model's")

@@ -33,7 +33,9 @@ def user_line(stack: Iterable[SourceLine], root: Path | None) -> SourceLine | No
         under = next((f for f in inner_first if _is_under(f.file, root)), None)
         if under is not None:
             return under
-    outside = next((f for f in inner_first if not any(part in f.file for part in _LIBRARY_PARTS)), None)
+    # `<string>` is the command line of a `python -c` that started the program: nobody can open it.
+    named = (f for f in inner_first if not f.file.startswith("<"))
+    outside = next((f for f in named if not any(part in f.file for part in _LIBRARY_PARTS)), None)
     return outside or (inner_first[0] if inner_first else None)
 
 

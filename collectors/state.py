@@ -21,7 +21,10 @@ from collectors.data import MAX_DEPTH, MODULE_INTERNALS, PLAIN, is_data
 from collectors.held import are_same, are_same_keys
 from collectors.kept_numbers import are_alike, kept_numbers
 from collectors.outputs import gpu_bytes, tensors
+from collectors.sharding import between_steps
+from collectors.step_state import KEEPERS, training_state
 from collectors.tensor_parts import parts
+from collectors.tensor_values import copy_of, differs, put_back
 from collectors.workload import Workload
 
 
@@ -35,9 +38,9 @@ class State:
 
     def __init__(self, workload: Workload) -> None:
         self._workload = workload
-        self._model = _Snapshot((*_held_by(workload.model), *_held_by(workload.step)))
+        self._model = Snapshot((*_held_by(workload.model), *_held_by(workload.step)))
         sets = workload.every_set
-        self._inputs = _Snapshot(value for one in sets for value in (*one.args, *one.kwargs.values()))
+        self._inputs = Snapshot(value for one in sets for value in (*one.args, *one.kwargs.values()))
         self._optimizer = copy.deepcopy(workload.optimizer.state_dict()) if workload.optimizer else None
         self._random = torch.get_rng_state()
         self._cuda_random = torch.cuda.get_rng_state() if workload.device == "cuda" else None
@@ -54,6 +57,7 @@ class State:
 
     def restore(self) -> None:
         """Put everything back as it was when this was made."""
+        between_steps(self._workload.model)
         self._model.restore()
         self._model.drop_gradients()
         if self._workload.optimizer is not None and self._optimizer is not None:
@@ -117,7 +121,7 @@ class State:
         """Whether this tensor of the model or of the inputs was not there when this was made, or held other values."""
         kept = self._model.value_of(tensor)
         kept = kept if kept is not None else self._inputs.value_of(tensor)
-        return kept is None or _differs(tensor, kept)
+        return kept is None or differs(tensor, kept)
 
     def changed_numbers(self) -> tuple[str, ...]:
         """The paths (`kept_numbers`) of the Python numbers that were not there when this was made, or were others."""
@@ -140,7 +144,7 @@ class Sizes:
     _alive: tuple[object, ...]
 
 
-class _Snapshot:
+class Snapshot:
     """What can be reached from some objects, as it is now: tensors by value, containers by what they hold."""
 
     def __init__(self, roots: Iterable[object]) -> None:
@@ -169,7 +173,7 @@ class _Snapshot:
             kept.put_back()
         with torch.no_grad():
             for tensor, value in self._tensors:
-                _put_back(tensor, value)
+                put_back(tensor, value)
         for generator, state in self.generators:
             generator.set_state(state)
         for set_to, drawn in self._draws:
@@ -184,7 +188,7 @@ class _Snapshot:
             tensor.grad = None
 
     def differs(self) -> bool:
-        return any(kept.differs() for kept in self._containers) or any(_differs(t, v) for t, v in self._tensors)
+        return any(kept.differs() for kept in self._containers) or any(differs(t, v) for t, v in self._tensors)
 
     def _walk(self, value: object, depth: int) -> None:
         if depth > MAX_DEPTH or isinstance(value, (*PLAIN, type)) or id(value) in self._seen:
@@ -211,6 +215,8 @@ class _Snapshot:
             case tuple():
                 for child in value:
                     self._walk(child, depth + 1)
+            case _ if isinstance(value, KEEPERS):
+                self._hold(vars(value), depth)  # no data where a schedule has wrapped `step` on the instance
             case _ if is_data(value):
                 held = getattr(value, "__dict__", None)
                 if isinstance(held, dict):
@@ -219,7 +225,7 @@ class _Snapshot:
                     self._note(_KeptSlots(value), depth)
 
     def _keep(self, tensor: torch.Tensor) -> None:
-        kept = _copy_of(tensor)
+        kept = copy_of(tensor)
         if kept is not None:
             self._tensors.append((tensor, kept))
             self._values[id(tensor)] = kept
@@ -232,6 +238,9 @@ class _Snapshot:
         self._seen.add(id(vars(module)))
         if isinstance(module, LazyModuleMixin) and module.has_uninitialized_params():
             return  # its first step makes it another class, which stays
+        if isinstance(module, torch.jit.ScriptModule):  # what names its tensors in Python is no dict
+            self._walk((*module.parameters(recurse=False), *module.buffers(recurse=False)), 0)
+            return
         for own in (module._parameters, module._buffers):
             self._hold(own, 0)
         self._hold(vars(module), 0, without=MODULE_INTERNALS)
@@ -245,7 +254,7 @@ class _Snapshot:
             self._walk(child, depth + 1)
 
 
-class _Survey(_Snapshot):
+class _Survey(Snapshot):
     """The same walk, for sizes alone: no tensor is copied."""
 
     def _keep(self, tensor: torch.Tensor) -> None:
@@ -334,61 +343,7 @@ def _held_by(function: Callable[..., Any] | None) -> Iterator[object]:
             elif owner is not None and not isinstance(owner, ModuleType | type):
                 yield getattr(owner, "__dict__", {})
             yield getattr(function, "__dict__", {})
+            yield from training_state(getattr(function, "__func__", function))
             for cell in getattr(function, "__closure__", None) or ():
                 with contextlib.suppress(ValueError):  # not yet bound
                     yield cell.cell_contents
-
-
-def _put_back(tensor: torch.Tensor, kept: torch.Tensor) -> None:
-    # Written only where it differs: copy_ bumps a tensor's version, which invalidates what CUDA graphs and
-    # autograd assume of unchanged weights.
-    if not _differs(tensor, kept):
-        return
-    if _kind(tensor) != _kind(kept):
-        tensor.data = kept.clone()
-        return
-    # One made in inference mode can be written to there alone; of others the mode of gradients stays as it is.
-    with torch.inference_mode() if tensor.is_inference() else contextlib.nullcontext():
-        _without_repeats(tensor).copy_(_without_repeats(kept, like=tensor))
-
-
-def _without_repeats(tensor: torch.Tensor, like: torch.Tensor | None = None) -> torch.Tensor:
-    """What of a tensor lies apart in memory, or the same part of another: an expanded one cannot be written to."""
-    laid = tensor if like is None else like
-    if laid.layout != torch.strided or laid.is_nested:
-        return tensor
-    for dim, stride in enumerate(laid.stride()):
-        if stride == 0 and tensor.shape[dim] > 1:
-            tensor = tensor.narrow(dim, 0, 1)
-    return tensor
-
-
-def _differs(tensor: torch.Tensor, kept: torch.Tensor) -> bool:
-    """Whether the values differ. What cannot be read is taken for unchanged, and `State.unread` says so."""
-    if _kind(tensor) != _kind(kept):
-        return True
-    now, then = parts(tensor), parts(kept)
-    if now is None or then is None:
-        return False
-    return len(now) != len(then) or any(_part_differs(a, b) for (_, a), (_, b) in zip(now, then, strict=True))
-
-
-def _part_differs(now: torch.Tensor, then: torch.Tensor) -> bool:
-    if now.shape != then.shape or now.dtype != then.dtype:
-        return True
-    if now.is_floating_point() or now.is_complex():
-        return not torch.allclose(now, then, rtol=0.0, atol=0.0, equal_nan=True)
-    return not torch.equal(now, then)
-
-
-def _kind(tensor: torch.Tensor) -> tuple[object, ...]:
-    # A nested tensor of the strided layout has no shape to ask for.
-    return None if tensor.is_nested else tensor.shape, tensor.dtype, tensor.layout
-
-
-def _copy_of(tensor: torch.Tensor) -> torch.Tensor | None:
-    """None where a subclass cannot be copied."""
-    try:
-        return tensor.detach().clone()
-    except Exception:  # a subclass may raise anything
-        return None

@@ -3,19 +3,24 @@
 from __future__ import annotations
 
 import contextlib
+import inspect
 import time
 from collections import deque
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from types import TracebackType
 from typing import Any, Final
 
 import torch
 
+from analyzer.core.errors import UserProgramError
 from analyzer.core.settings import Mode
 from collectors import torch_compat
+from collectors.model_file import display_path
 from collectors.outputs import float_sum
 from collectors.state import State
 from collectors.tensor_parts import readable
+from collectors.user_errors import DETACHED, GONE_THROUGH
 from collectors.workload import Workload
 
 
@@ -73,8 +78,20 @@ class Stepper:
         output = self._forward()
         loss = self._given_loss(output) if self.workload.loss is not None else float_sum(output)
         if isinstance(loss, torch.Tensor) and loss.requires_grad:
-            self._learn(loss)
+            self._go_back(loss)
         return output, loss
+
+    def _go_back(self, loss: torch.Tensor) -> None:
+        """Backward. Raises UserProgramError where the user's step has been back through what it returns."""
+        try:
+            self._learn(loss)
+        except RuntimeError as error:
+            if self.workload.step is None or GONE_THROUGH not in str(error):
+                raise
+            step = _defined(self.workload.step)
+            raise UserProgramError(
+                f"{step} returned what backward() has been through already", hint=DETACHED
+            ) from error
 
     def timed(self) -> int:
         """One step from an idle device to an idle device, in nanoseconds; inputs are put back before the clock."""
@@ -160,6 +177,13 @@ def is_in_users_step(trace: TracebackType | None) -> bool:
             return True
         trace = trace.tb_next
     return False
+
+
+def _defined(function: Callable[..., Any]) -> str:
+    """The name of the user's step, and where it is defined if that is known."""
+    code = getattr(inspect.unwrap(function), "__code__", None)
+    name = getattr(function, "__name__", "the step")
+    return name if code is None else f"{name} at {display_path(Path(code.co_filename))}:{code.co_firstlineno}"
 
 
 def _has_gradient(loss: Any) -> bool:

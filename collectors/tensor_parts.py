@@ -76,7 +76,10 @@ def _flattened(tensor: torch.Tensor) -> Parts | None:
     names, _ = tensor.__tensor_flatten__()  # type: ignore[attr-defined]
     found: list[tuple[str, torch.Tensor]] = []
     for name in names:
-        held = parts(getattr(tensor, name))
+        inner = getattr(tensor, name)
+        if not isinstance(inner, torch.Tensor):
+            continue  # the device mesh of a DTensor, which torch 2.13 names with its tensor
+        held = parts(inner)
         if held is None:
             return None
         found += ((f".{name}{suffix}", part) for suffix, part in held)

@@ -74,7 +74,16 @@ PARAMETERS_BY_NAME: Final = (
     "or take them of the model"
 )
 
+GONE_THROUGH: Final = "backward through the graph a second time"
+"""torch/csrc/autograd/saved_variable.h, of a graph whose saved tensors are freed."""
+
+DETACHED: Final = (
+    "a step that calls backward() itself returns its loss detached (return loss.detach()), and a model that keeps a "
+    "tensor from one step to the next keeps it detached"
+)
+
 _HINTS: Final = (
+    (GONE_THROUGH, DETACHED),
     (_NEEDS_GRADIENTS, NO_GRADIENTS),
     ("Workload.__init__()", "make it with analyzer.Workload.of(model, inputs, step=STEP, mode=MODE)"),
 )

@@ -16,6 +16,7 @@ from torch import nn
 from analyzer.core.errors import UsageError
 from analyzer.core.settings import Mode
 from collectors.input_sets import given_sets
+from collectors.torchscript import require_python
 
 SEED: Final = 0
 
@@ -146,7 +147,8 @@ def require_plain_step(optimizer: torch.optim.Optimizer) -> None:
 
 
 def require_callable(model: object, what: str) -> None:
-    """Raises UsageError unless `model` can be called."""
+    """Raises UsageError unless `model` can be called, and is Python that torch.compile can read."""
+    require_python(model, what)
     if not callable(model):
         raise UsageError(
             f"{what} is a {type(model).__name__}, which cannot be called",

@@ -227,6 +227,10 @@ class Judge:
             return Accuracy(self.kind, 0.0, 0.0, 0.0, is_right=True, is_random=self.is_random, detail=detail)
         return max(ranked, key=lambda verdict: verdict.error)
 
+    def judge_one(self, path: str, tensor: torch.Tensor) -> Accuracy:
+        """What lies at this path alone, which must be among what is judged."""
+        return self._judge_one(next(i for i, (name, _) in enumerate(self.eager) if name == path), path, tensor)
+
     def _judge_one(self, index: int, path: str, tensor: torch.Tensor, changes: Collection[str] = ()) -> Accuracy:
         eager = self.eager[index][1]
         if tensor.is_meta:  # it has no values, or none that can be read: the session's notes say so

@@ -14,7 +14,7 @@ from collectors import torch_compat
 HIDES: Final = -1e9
 """Scores filled with this or less have a weight of exactly 0 beside any other: exp underflows in every dtype."""
 
-_PRODUCTS: Final = ("matmul", "__matmul__", "bmm")
+PRODUCTS: Final = ("matmul", "__matmul__", "bmm")
 _CASTS: Final = ("to", "float", "type_as")
 _ADDS: Final = ("add", "add_", "iadd")
 _SCALES: Final = ("mul", "mul_", "imul", "div", "div_", "truediv", "itruediv", "true_divide")
@@ -74,7 +74,7 @@ def fuse_attention(gm: GraphModule) -> tuple[GraphModule, int]:
 
 def _chain_at(result: Node) -> _Chain | None:
     """The chain that ends in this product; None where it is none, or not one that is known to be equal."""
-    if torch_compat.called_name(result) not in _PRODUCTS or result.kwargs or len(result.args) != 2:
+    if torch_compat.called_name(result) not in PRODUCTS or result.kwargs or len(result.args) != 2:
         return None
     weights, value = result.args
     if not isinstance(weights, Node) or not isinstance(value, Node) or weights is value:
@@ -101,7 +101,7 @@ def _softmax_or_before(chain: _Chain, node: Node) -> _Step | None:
     name, before = torch_compat.called_name(node), _first(node)
     if before is None:
         return None
-    if name == "dropout" and _drops_nothing(node):
+    if name == "dropout" and drops_nothing(node):
         return chain.after(node), before
     if name in _CASTS and _is_float(node):
         return chain.after(node), before
@@ -116,7 +116,7 @@ def _softmax_or_before(chain: _Chain, node: Node) -> _Step | None:
 def _score_step(chain: _Chain, node: Node) -> _Step | None:
     """Before the softmax: casts to a wider type, one mask, and before it scales; at last the product."""
     name, before = torch_compat.called_name(node), _first(node)
-    if name in _PRODUCTS and not node.kwargs and len(node.args) == 2:
+    if name in PRODUCTS and not node.kwargs and len(node.args) == 2:
         left, right = node.args
         if not isinstance(left, Node) or not isinstance(right, Node):
             return None
@@ -173,7 +173,7 @@ def _filled(chain: _Chain, node: Node) -> _Step | None:
 def _comes_from_product(node: Node) -> bool:
     """Through scales and casts alone."""
     for _ in range(len(_SCALES)):
-        if torch_compat.called_name(node) in _PRODUCTS:
+        if torch_compat.called_name(node) in PRODUCTS:
             return True
         found = next((one for one in node.all_input_nodes if _sizes(one) == _sizes(node)), None)
         if found is None or torch_compat.called_name(node) not in (*_SCALES, *_CASTS):
@@ -273,7 +273,8 @@ def _is_over_last(node: Node, before: Node) -> bool:
     return value is not None and dim in (-1, value.dim() - 1)
 
 
-def _drops_nothing(node: Node) -> bool:
+def drops_nothing(node: Node) -> bool:
+    """Whether a dropout is switched off."""
     given = torch_compat.named_arguments(node, "input", "p", "training")
     share, is_training = given.get("p", 0.5), given.get("training", True)
     return is_training is False or (isinstance(share, int | float) and share == 0)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
@@ -258,8 +259,10 @@ class SwitchBackend:
             return
         named = pair.forward if pair.is_single else pair
         watched = WatchedCompile(self._watch, GraphKey(graph.digest, graph.direction), named, gm)
+        is_first = not graph.variants and not is_late
         try:
-            graph.variants[pair.id] = watched.compile(inputs, pair.backward)
+            with contextlib.nullcontext() if is_first else torch_compat.compiling_beside():
+                graph.variants[pair.id] = watched.compile(inputs, pair.backward)
         except torch_compat.RestartAnalysis as error:
             if not is_late:
                 raise  # Dynamo waits for it: the graph is captured anew

@@ -16,11 +16,11 @@ from collectors import torch_compat
 from optimizers.candidates.base import QUANTIZING, Candidate, RefusedError
 from optimizers.changed_graph import changed_graph
 from optimizers.frozen_graph import CHANGED, KeptError, compile_with_constants, require_frozen, require_weights
-from optimizers.grouped_graph import merge_linears
+from optimizers.merged_graph import merge_alike
 from optimizers.quantized_graph import quantize_linears
 
 PRECISION_SET: Final = "the program sets torch's fp32_precision, which cannot be changed beside the setting for TF32"
-NOTHING_TO_MERGE: Final = "no two linear layers of the graph take the same input"
+NOTHING_TO_MERGE: Final = "no two linear layers of the graph take the same input, and no two small products are alike"
 
 
 class CompileHooks(Protocol):
@@ -113,7 +113,7 @@ def _packaged(graph: GraphModule, live: Sequence[Any], patches: Mapping[str, obj
 
 
 def _grouped(gm: GraphModule) -> GraphModule:
-    merged, count = merge_linears(gm)
+    merged, count = merge_alike(gm)
     if not count:
         raise RefusedError(NOTHING_TO_MERGE)
     return merged

@@ -66,6 +66,8 @@ class Contender:
     is_eager: bool = False
     is_asked: bool = False
     whole_of: str | None = None
+    merges: bool = False
+    """What is alike in the graph: of one that it makes much smaller, everything compiles sooner and launches less."""
 
     @property
     def is_dear(self) -> bool:
@@ -133,6 +135,7 @@ class Contenders:
             compile_ratio=max(one.compile_ratio for one in ones),
             parts=tuple(one.id for one in ones),
             uses_cuda_graphs=made.uses_cuda_graphs,
+            merges=made.groups,
         )
 
 
@@ -166,6 +169,7 @@ def _contender(candidate: AnyCandidate, site: Site, *, is_asked: bool) -> Conten
         is_eager=candidate.is_eager,
         is_asked=is_asked,
         whole_of=candidate.whole_of,
+        merges=candidate.groups,
     )
 
 

@@ -92,7 +92,7 @@ def _merge(gm: GraphModule, group: Sequence[_Linear]) -> None:
         for number, linear in enumerate(group):
             part = graph.call_function(operator.getitem, (parts, number))
             part.meta = dict(linear.node.meta)
-            if any(map(_sees_layout, linear.node.users)):
+            if any(map(sees_layout, linear.node.users)):
                 part = graph.call_method("contiguous", (part,))
                 part.meta = dict(linear.node.meta)
             linear.node.replace_all_uses_with(part)
@@ -100,7 +100,7 @@ def _merge(gm: GraphModule, group: Sequence[_Linear]) -> None:
         graph.erase_node(linear.node)
 
 
-def _sees_layout(user: Node) -> bool:
+def sees_layout(user: Node) -> bool:
     """Whether a user of a dense tensor might take a part of a wider one for something else, or refuse it."""
     if user.op == "output":
         return True

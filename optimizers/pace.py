@@ -38,6 +38,8 @@ class Pace:
     start_s: float = 0.0
     _trials_s: list[float] = field(default_factory=list)
     _ratios: dict[str, list[float]] = field(default_factory=dict)
+    _merged: dict[str, float] = field(default_factory=dict)
+    """By digest, what compiling it merged took, relative to what the same takes where nothing is merged."""
 
     @property
     def trial_s(self) -> float:
@@ -48,16 +50,28 @@ class Pace:
         """A trial was measured in so many seconds."""
         self._trials_s.append(seconds)
 
-    def learn(self, target: Target, tried: CandidateTrial) -> None:
+    def learn(self, target: Target, contender: Contender, tried: CandidateTrial) -> None:
         """What the trial says of how long its candidate compiles, for graphs that have not had it."""
         compile_ns = tried.trial.compile_ns
-        if compile_ns and target.compile_s and tried.trial.outcome is TrialOutcome.MEASURED:
-            self._ratios.setdefault(tried.candidate, []).append(compile_ns / NS_PER_S / target.compile_s)
+        if not compile_ns or not target.compile_s or tried.trial.outcome is not TrialOutcome.MEASURED:
+            return
+        ratio = compile_ns / NS_PER_S / target.compile_s
+        if contender.merges and contender.compile_ratio:
+            found = max(self._merged.get(target.digest, 0.0), ratio / contender.compile_ratio)
+            self._merged[target.digest] = found
+        self._ratios.setdefault(contender.id, []).append(ratio / self._left(target, contender))
 
     def compile_s(self, proposal: Proposal) -> float:
         """The longest that the contender took on another graph, relative to its default; else the table's ratio."""
-        ratio = max(self._ratios.get(proposal.contender.id, [proposal.contender.compile_ratio]))
-        return default_s(proposal.target) * ratio
+        target, contender = proposal.target, proposal.contender
+        ratio = max(self._ratios.get(contender.id, [contender.compile_ratio]))
+        return default_s(target) * ratio * self._left(target, contender)
+
+    def _left(self, target: Target, contender: Contender) -> float:
+        """How much of the graph is left to compile: after merging as it was seen, or as many operations as are left."""
+        if not contender.merges:
+            return 1.0
+        return self._merged.get(target.digest, target.merged_share or 1.0)
 
     def need_s(self, proposal: Proposal) -> float:
         return self.compile_s(proposal) + self.trial_s

@@ -22,15 +22,17 @@ Choices = Mapping[tuple[str, Direction], Candidate]
 class PlanBackend:
     """Compiles each graph under its candidate, an unknown one under `default`.
 
-    `unknown` are the digests of the graphs met that `choices` does not name.
+    `unknown` are the digests of the graphs met that `choices` does not name, `has_met_any` is whether there was any.
     """
 
     def __init__(self, choices: Choices, default: Candidate) -> None:
         self._choices = dict(choices)
         self._default = default
         self.unknown: list[str] = []
+        self.has_met_any = False
 
     def __call__(self, gm: GraphModule, inputs: Sequence[Any], **_: Any) -> Callable[..., Any]:
+        self.has_met_any = True
         digest = graph_digest(gm, inputs)
         forward, backward = self.candidates(digest, direction_of(inputs))
         try:
@@ -71,12 +73,13 @@ class PlanBackend:
 class ReportingBackend(PlanBackend):
     """Warns of the first graph that the plan does not name, as it is compiled: no call after that pays for it.
 
-    `named` is what the plan is called in the warning.
+    `named` is what the plan is called in the warning; `cut` is why torch may cut this model into other graphs.
     """
 
-    def __init__(self, choices: Choices, default: Candidate, named: str) -> None:
+    def __init__(self, choices: Choices, default: Candidate, named: str, cut: str | None = None) -> None:
         super().__init__(choices, default)
         self._named = named
+        self._cut = cut
         self._met = 0
 
     def candidates(self, digest: str, direction: Direction) -> tuple[Candidate, Candidate]:
@@ -93,7 +96,7 @@ class ReportingBackend(PlanBackend):
 
     def _unknown_graph(self, digest: str) -> str:
         so_far = f"{self._met} of its graphs have occurred" if self._met else "none of its graphs has occurred"
-        other = "" if self._met else "; is it the plan of another model, or of other input shapes?"
+        other = "" if self._met else f"; {self._cut or 'is it the plan of another model, or of other input shapes?'}"
         return (
             f"{self._named} does not name the graph {digest}, which takes torch.compile's default, as every other will "
             f"that it does not name; so far {so_far}{other}"

@@ -11,17 +11,26 @@ from pathlib import Path
 from typing import Any, Final
 
 import torch
+from torch import nn
+from torch.nn.parallel import DistributedDataParallel
 
 from analyzer.core.errors import UsageError
 from analyzer.core.plan import Plan
 from collectors import torch_compat
 from collectors.cpu_name import cpu_name
 from collectors.model_digest import model_digest
+from collectors.torchscript import require_python
 from optimizers.candidates.base import Candidate, release_text
 from optimizers.candidates.fused import FUSED
+from optimizers.first_call import warn_if_nothing_is_compiled
 from optimizers.plan import RENEW, read_plan, release_of, shown
 from optimizers.plan_backend import ReportingBackend
 from optimizers.plan_candidates import chosen_candidates
+
+BUCKETS: Final = (
+    "torch cuts the graphs of a DistributedDataParallel at its gradient buckets: make the plan with the model wrapped "
+    "as it is here, or turn that off (torch._dynamo.config.optimize_ddp = False)"
+)
 
 _ANYWAY: Final = f"{RENEW}, or pass strict=False"
 
@@ -43,11 +52,23 @@ def optimize(model: Callable[..., Any], plan: Plan | str | Path, *, strict: bool
     candidates = chosen_candidates(chosen)
     if not chosen.is_compiled:
         return model
+    require_python(model, "the model")
     wanted = {candidate.id: candidate for candidate in candidates.values()}
     _require_backends(wanted.values(), named)
     had = {name: _had_here(candidate, named) for name, candidate in wanted.items()}
     choices = {graph: had[candidate.id] for graph, candidate in candidates.items()}
-    return torch_compat.compiled_model(model, ReportingBackend(choices, FUSED, named))
+    backend = ReportingBackend(choices, FUSED, named, _cut_otherwise(model))
+    compiled = torch_compat.compiled_model(model, backend)
+    if isinstance(compiled, nn.Module) and chosen.choices:
+        warn_if_nothing_is_compiled(compiled, backend, named)
+    return compiled
+
+
+def _cut_otherwise(model: object) -> str | None:
+    """Why torch may cut this model into other graphs than it cut the plan's; None where it does not."""
+    if isinstance(model, nn.Module) and any(isinstance(one, DistributedDataParallel) for one in model.modules()):
+        return BUCKETS
+    return None
 
 
 def _require_backends(candidates: Iterable[Candidate], named: str) -> None:

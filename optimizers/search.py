@@ -15,9 +15,9 @@ from analyzer.core.samples import Interval
 from analyzer.core.settings import Objective
 from analyzer.core.trial import Trial, TrialOutcome
 from analyzer.derive.compare import MIN_CHANGE
-from optimizers.contenders import Contenders
+from optimizers.contenders import Contender, Contenders
 from optimizers.goal import Goal, goal_notes
-from optimizers.joint import TIE, Wins, best_whole, joint_trials
+from optimizers.joint import BEST_OF_EACH, TIE, Wins, best_whole, joint_trials
 from optimizers.pace import Pace, Proposal, fitting
 from optimizers.rounds import ROUNDS, split_of
 from optimizers.trials import CandidateTrial, Choices, Found, JointTrial, Lab, Target, compared, step_ratio
@@ -103,26 +103,26 @@ class _Search:
     # -- rounds ---------------------------------------------------------------------------------------------------
 
     def _round(self, number: int) -> None:
-        wanted = [
-            (rank, Proposal(target, contender))
-            for target in self._targets
-            for rank, contender in enumerate(ROUNDS[number](target, self._all, self._of(target), self._gain))
-            if (target.digest, contender.id) not in self._trials
-        ]
-        worth: list[Proposal] = []
+        ranked: list[tuple[int, Proposal]] = []
+        for target in self._targets:
+            wanted = ROUNDS[number](target, self._all, self._of(target), self._gain)
+            worth = [
+                one for one in wanted if (target.digest, one.id) not in self._trials and self._is_worth(target, one)
+            ]
+            ranked += [(rank, Proposal(target, contender)) for rank, contender in enumerate(worth)]
         # One candidate for each graph before the second for any: where time runs out, no graph is left with nothing.
-        for _, proposal in sorted(wanted, key=lambda ranked: ranked[0]):
-            target, contender = proposal.target, proposal.contender
-            refusal = self._all.refusal(contender, has_backward=target.has_backward)
-            if refusal is not None:
-                self._record(target, contender.id, Trial(outcome=TrialOutcome.REFUSED, reason=refusal))
-                continue
-            reason = why_not(target, contender, self._of(target))
-            if reason is None:
-                worth.append(proposal)
-            else:
-                self._leave(proposal, reason)
-        self._try(worth)
+        self._try([proposal for _, proposal in sorted(ranked, key=lambda each: each[0])])
+
+    def _is_worth(self, target: Target, contender: Contender) -> bool:
+        """Whether it is to be tried; its trial says why, where it is not."""
+        refusal = self._all.refusal(contender, has_backward=target.has_backward)
+        if refusal is not None:
+            self._record(target, contender.id, Trial(outcome=TrialOutcome.REFUSED, reason=refusal))
+            return False
+        reason = why_not(target, contender, self._of(target))
+        if reason is not None:
+            self._leave(Proposal(target, contender), reason)
+        return reason is None
 
     def _try(self, proposals: Sequence[Proposal]) -> None:
         """A few at a time where what was built stands meanwhile: a search that is ended early then has their trials.
@@ -132,7 +132,7 @@ class _Search:
         left = tuple(proposals)
         while left:
             base_s = 0.0 if self._lab.keeps_built() else self._pace.rebuild_s(self._targets, self._built)
-            taken, left_out = fitting(left, self._pace, base_s, self._lab.left_s())
+            taken, left_out = fitting(left, self._pace, base_s, self._left_s())
             is_forced = not taken and not self._built and not self._is_over()
             if is_forced:
                 # However short the time, something is tried in it: an estimate must not be all that the user gets.
@@ -144,11 +144,9 @@ class _Search:
                 taken = self._at_once(taken)
             self._built += taken
             self._prepare()
+            # Also where the time is over by now: what is built is measured in seconds, and what is not says so at once.
             for proposal in taken:
-                if self._is_over() and not is_forced:
-                    self._leave_for_time(proposal, NO_TIME)
-                else:
-                    self._measure(proposal)
+                self._measure(proposal)
             left = tuple(proposal for proposal in left if proposal not in taken)
 
     def _at_once(self, proposals: Sequence[Proposal]) -> tuple[Proposal, ...]:
@@ -181,7 +179,7 @@ class _Search:
             return
         self._record(target, contender.id, trial)
         self._settle(target, contender.id)
-        self._pace.learn(target, self._trials[target.digest, contender.id])
+        self._pace.learn(target, contender, self._trials[target.digest, contender.id])
         after_s = self._lab.left_s()
         if before_s is not None and after_s is not None:
             self._pace.measured(before_s - after_s)
@@ -289,7 +287,8 @@ class _Search:
         return best_whole(joint, measured, wins)
 
     def _attempt(self, name: str, choices: Choices) -> JointTrial | None:
-        if self._is_over():
+        # The best of each is tried also where the time is over: it is built, and without it all wins but one are lost.
+        if self._is_over() and name != BEST_OF_EACH:
             return None
         joint = JointTrial(name, choices, self._goal.limited(self._lab.measure(choices)))
         self._joint += 1
@@ -310,6 +309,11 @@ class _Search:
     def _whole_gain(self, choices: Choices, trial: Trial) -> float:
         gain = self._goal.gain(choices, trial)
         return self._held.get(_key(choices), gain) if gain else gain
+
+    def _left_s(self) -> float | None:
+        """For trials of one graph alone: all graphs together are measured once more."""
+        left_s = self._lab.left_s()
+        return left_s if left_s is None or len(self._targets) < 2 else left_s - self._pace.trial_s
 
     def _is_over(self) -> bool:
         left_s = self._lab.left_s()

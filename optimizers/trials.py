@@ -62,7 +62,8 @@ class Target:
 
     `share` is its share of the step. `starved_share` is the share of the step in which the host kept this graph's
     device waiting, `kernel_room` the share that its kernels take beyond what the roofs of the device allow.
-    `bound` is the verdict of its costlier direction. `compile_s` is what the default took to compile it.
+    `bound` is the verdict of its costlier direction. `compile_s` is what the default took to compile it. `merged_share`
+    is how many of its operations are left where what is alike is merged; None where nothing would be, too.
     """
 
     digest: str
@@ -74,6 +75,7 @@ class Target:
     kernel_room: float | None = None
     compile_s: float | None = None
     has_backward: bool = False
+    merged_share: float | None = None
 
     def predicted_saving(self, candidate: str) -> float | None:
         """What a candidate was predicted to save, as a share of the step; negative for a loss."""

@@ -83,6 +83,8 @@ class Trial:
     regions: tuple[RegionTime, ...] = ()
     python_fallbacks: tuple[str, ...] = ()
     """The operators (`mylib::scale`) that the C++ wrapper of what was tried runs in Python."""
+    cautions: tuple[str, ...] = ()
+    """Of a package that was made: what whoever loads it must know of what is in it, a sentence each."""
     is_partitioned: bool = False
     """Whether torch made several programs of a graph of what was tried, to leave out what no CUDA graph can hold."""
 

@@ -43,7 +43,20 @@ from analyzer.rules.facts import Facts
 from analyzer.rules.rule import MissingData, Rule
 
 _ID: Final = "compile_changes_results"
-_REMEDY: Final = "leave the model uncompiled, and look for torch.compiler.is_compiling() and for state kept in Python"
+_LEAVE: Final = "leave the model uncompiled, and"
+_REMEDY: Final = f"{_LEAVE} look for torch.compiler.is_compiling() and for state kept in Python"
+
+# What optimizers/likeness.py says of gradients that one side alone has.
+_LOST_GRADIENT: Final = "eager gives grad:"
+_LOST: Final = (
+    f"{_LEAVE} where it calls an operator of your own, register its gradient with torch.library.register_autograd: "
+    "eager may go back through the C++ of one without, compiled code gives nothing there"
+)
+_ADDED_GRADIENT: Final = "this gives grad:"
+_ADDED: Final = (
+    f"{_LEAVE} where it has a checkpoint, set use_reentrant=False: a reentrant one gives its weights no gradient in "
+    "eager where none of its inputs wants one"
+)
 
 
 def judge(facts: Facts) -> tuple[Finding, ...]:
@@ -59,7 +72,14 @@ def judge(facts: Facts) -> tuple[Finding, ...]:
         raise MissingData(
             f"{_where(accuracy)} differs from eager's, and no run in higher precision says which of them is right"
         )
-    return (Finding(_ID, f"torch.compile changes what this model computes: {_how(accuracy)}", None, None, _REMEDY),)
+    text = f"torch.compile changes what this model computes: {_how(accuracy)}"
+    return (Finding(_ID, text, None, None, _remedy(accuracy.detail or "")),)
+
+
+def _remedy(detail: str) -> str:
+    if detail.startswith(_LOST_GRADIENT):
+        return _LOST
+    return _ADDED if detail.startswith(_ADDED_GRADIENT) else _REMEDY
 
 
 def _how(accuracy: Accuracy) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import copy
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
@@ -59,6 +60,25 @@ def compiling_again(gm: torch.fx.GraphModule) -> Callable[[], contextlib.Abstrac
             yield
 
     return again
+
+
+@contextlib.contextmanager
+def compiling_beside() -> Iterator[None]:
+    """To compile one more program of a graph that torch has one of already. It matters under DistributedDataParallel.
+
+    Dynamo's DDPOptimizer cuts a graph at the gradient buckets, compiles each part once, takes that program's first
+    outputs for fake ones, and counts its backward. A second program must be none of that: it would hand fake tensors to
+    a real step, and its backward fail with "expected same # of fw and bw compiles" (2.11 to 2.14).
+    """
+    tracing: Any = torch._guards.TracingContext.try_get()
+    if tracing is None or getattr(tracing, "ddp_optimizer_ctx", None) is None:
+        yield
+        return
+    own = copy.copy(tracing)
+    own.ddp_optimizer_ctx = None
+    own.fakify_first_call = False
+    with torch._guards.tracing(own):
+        yield
 
 
 def _has_fixed_sizes(gm: torch.fx.GraphModule) -> bool:

@@ -69,6 +69,27 @@ def mark_step_begin() -> None:
     torch.compiler.cudagraph_mark_step_begin()  # type: ignore[no-untyped-call]
 
 
+def is_in_backward() -> bool:
+    """Whether autograd is going back through a graph on this thread."""
+    return torch._C._current_graph_task_id() != -1
+
+
+def when_backward_ends(do: Callable[[], None]) -> None:
+    """Call `do` once the backward that is under way has ended. To be asked within it."""
+    torch.autograd.Variable._execution_engine.queue_callback(do)
+
+
+def forget_unfinished_reduction(wrapped: torch.nn.parallel.DistributedDataParallel) -> None:
+    """Let the next step of a DDP model begin although the last one never came to the end of its backward.
+
+    Of itself every further step raises "Expected to have finished reduction in the prior iteration".
+    """
+    try:
+        wrapped.reducer._check_reducer_finalized()
+    except RuntimeError:
+        wrapped.reducer._reset_state()
+
+
 def dynamo_limit(factor: int) -> contextlib.AbstractContextManager[None]:
     """Multiply the recompile limit while several backends keep their entries on the same frames, so that measuring
     them side by side does not make torch give up earlier than it would for each alone.
@@ -81,5 +102,34 @@ def dynamo_limit(factor: int) -> contextlib.AbstractContextManager[None]:
 
 
 def compiled_model(model: Callable[..., Any], backend: Any) -> Callable[..., Any]:
-    """`torch.compile(model)` with this backend. Nothing is compiled before the first call."""
-    return torch.compile(model, backend=backend)
+    """`torch.compile(model)` with this backend, a compilation that the model came with left aside. Nothing is compiled
+    before the first call.
+    """
+    written = as_written(model)
+    compiled = torch.compile(written, backend=backend)
+    if isinstance(written, torch.nn.Module) and is_compiled_in_place(written):
+        # Its own call would go on to what `model.compile()` made; this is what that makes, with the other backend.
+        compiled.forward = torch.compile(written._call_impl, backend=backend)  # type: ignore[attr-defined]
+    return compiled
+
+
+def as_written(model: Callable[..., Any]) -> Callable[..., Any]:
+    """The user's own model or function where this is what `torch.compile` gave of it, else the same."""
+    inner = getattr(model, "_orig_mod", None) or getattr(model, "_torchdynamo_orig_callable", None)
+    return model if inner is None else inner
+
+
+def is_compiled_in_place(module: torch.nn.Module) -> bool:
+    """Whether calls of this module run what `module.compile()` made."""
+    return getattr(module, "_compiled_call_impl", None) is not None
+
+
+def take_compiled_call(module: torch.nn.Module) -> Callable[[], None]:
+    """Have a module that was compiled in place run as it is written; what is returned undoes that."""
+    made = module._compiled_call_impl
+    module._compiled_call_impl = None
+
+    def put_back() -> None:
+        module._compiled_call_impl = made
+
+    return put_back

@@ -2,8 +2,9 @@
 
 Torch's group and batch fusions know matrices alone; linear layers of one input of any rank (the query, key and value
 of every head) are merged in the captured graph, their weights laid side by side in each call: a copy of the weights
-for one wide product in place of many narrow ones. It works in training too, and with the weights baked in
-(`frozen+grouped`) the copy is made once.
+for one wide product in place of many narrow ones. Then alike small products are batched with what follows them, so
+that heads written as modules of their own become one attention of several heads. Both work in training too, and with
+the weights baked in (`frozen+grouped`) the copy is made once.
 """
 
 from __future__ import annotations

@@ -166,6 +166,9 @@ class FakeDriver:
     def _compile_times(self) -> dict[str, int]:
         return {A.digest: 2_000_000_000, B.digest: 1_000_000_000}
 
+    def _merged_shares(self) -> dict[str, float]:
+        return {}
+
     def _in_turn(self, choices: Mapping[str, str], other: Mapping[str, str], step_ns: int) -> None:
         return None
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import warnings
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -20,7 +21,7 @@ from collectors.state import State
 from collectors.step import Stepper
 from collectors.workload import Workload
 from optimizers.accuracy import judge_of
-from optimizers.export import Package
+from optimizers.export import Package, called_operators
 
 
 class Counting(nn.Module):
@@ -82,3 +83,28 @@ def test_a_package_that_keeps_what_the_model_keeps_is_right(monkeypatch: pytest.
 
 def test_a_model_that_keeps_nothing_is_judged_by_one_call(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     assert tried(Plain(), forgetting, monkeypatch, tmp_path / "model.pt2").outcome is TrialOutcome.MEASURED
+
+
+def test_it_is_said_that_a_package_keeps_state_for_itself(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    (caution,) = tried(Counting(), lambda model: model, monkeypatch, tmp_path / "model.pt2").cautions
+    assert "buffer calls" in caution
+    assert "begins at each load" in caution
+    assert tried(Plain(), lambda model: model, monkeypatch, tmp_path / "other.pt2").cautions == ()
+
+
+def test_the_operators_of_the_users_that_a_package_calls_are_named() -> None:
+    library = torch.library.Library("graphbound_package", "DEF")
+    library.define("twice(Tensor x) -> Tensor")
+    library.impl("twice", lambda x: x * 2, "CPU")
+    library.impl("twice", torch.empty_like, "Meta")
+
+    class Calls(nn.Module):
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            y: torch.Tensor = torch.ops.graphbound_package.twice(x.sin())
+            return torch.ops.graphbound_package.twice(y).relu()  # type: ignore[no-any-return]
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", FutureWarning)  # of torch's own pytree
+        calling, plain = (torch.export.export(model, (torch.ones(3),)) for model in (Calls(), Plain()))
+    assert called_operators(calling) == ("graphbound_package::twice",)
+    assert called_operators(plain) == ()

@@ -176,6 +176,29 @@ def test_several_graphs_are_refused_with_the_break_that_makes_them(run: Run) -> 
     assert "export" not in driver.methods
 
 
+class ApartDriver(FakeDriver):
+    def _capture(self) -> Capture:
+        whole = a_capture()
+        return replace(whole, graphs=tuple(replace(one, ended_by=None) for one in whole.graphs), breaks=())
+
+
+def test_several_graphs_without_a_break_are_refused_with_their_places_and_what_may_part_them(run: Run) -> None:
+    said = str(run(ApartDriver(), export=Export.AOTI).report.partial)
+    assert "as 2 graphs (/home/ada/net.py:" in said
+    assert "a hook on the model itself" in said
+
+
+class CautiousDriver(OneGraphDriver):
+    def call(self, method: str, *arguments: Any, **limits: Any) -> Any:
+        found = super().call(method, *arguments, **limits)
+        return replace(found, cautions=("it calls mylib::scale",)) if method == "export" else found
+
+
+def test_what_a_package_takes_for_granted_is_among_the_notes(run: Run) -> None:
+    finished = run(CautiousDriver(), optimize=False, export=Export.AOTI)
+    assert "model.pt2: it calls mylib::scale" in finished.report.notes
+
+
 def test_a_training_step_is_refused_before_anything_runs(run: Run) -> None:
     driver = FakeDriver()
     with pytest.raises(UsageError, match="for inference; a training step has none"):

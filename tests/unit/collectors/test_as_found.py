@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import warnings
+
 import torch
 from torch import nn
 
@@ -44,3 +46,16 @@ def test_parameters_buffers_and_gradients_come_back_as_the_objects_they_were() -
 def test_what_is_no_module_is_left_alone() -> None:
     with left_as_found(len):
         pass
+
+
+def test_a_layer_of_torchscript_comes_back_too() -> None:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # torch deprecates what users have
+        layer = torch.jit.script(nn.BatchNorm1d(2))
+    model = nn.Sequential(nn.Linear(2, 2), layer)
+    with left_as_found(model):
+        model.to(torch.float64)
+        model.eval()
+    assert model[1].running_mean.dtype is torch.float32
+    assert model.training
+    assert model[1].training

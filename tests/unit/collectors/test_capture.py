@@ -313,3 +313,19 @@ def test_a_counter_on_the_module_hits_the_limit(shared_cases: Path) -> None:
     assert sum(r.count for r in capture.recompiles if not r.is_limit) >= 7
     (limit,) = [r for r in capture.recompiles if r.is_limit]
     assert "calls" in limit.guard
+
+
+def test_an_operator_without_a_fake_is_named_with_the_line_that_registers_one() -> None:
+    library = torch.library.Library("graphbound_capture", "DEF")
+    library.define("bare(Tensor x) -> Tensor")
+    library.impl("bare", lambda x: x * 2, "CPU")
+
+    def calls(x: torch.Tensor) -> torch.Tensor:
+        y: torch.Tensor = torch.ops.graphbound_capture.bare(x.sin())
+        return y.cos()
+
+    (found,) = heard(calls, X).breaks
+    assert "graphbound_capture::bare has no fake implementation" in found.reason
+    assert '@torch.library.register_fake("graphbound_capture::bare")' in str(found.hint)
+    assert found.where is not None
+    assert found.where.line == line_of(calls, "graphbound_capture.bare")

@@ -61,3 +61,9 @@ def test_the_root_of_a_model_is_its_repository_else_its_folder(tmp_path: Path) -
     assert root_of(str(folder / "net.py")) == tmp_path.resolve()
     assert root_of("timm:resnet18") is None
     assert root_of(str(folder / "gone.py")) is None
+
+
+def test_the_command_line_of_a_program_is_no_line_of_the_users() -> None:
+    typed = SourceLine("<string>", 1, "<module>")
+    inside = SourceLine("/opt/venv/lib/python3.11/site-packages/torch/nn/parallel/distributed.py", 1757, "forward")
+    assert user_line((typed, inside), ROOT) == inside

@@ -8,6 +8,7 @@ import pytest
 import torch
 from torch import nn
 
+from analyzer.core.errors import UserProgramError
 from analyzer.core.settings import Mode
 from collectors.step import Stepper
 from tests.workloads import Mlp, a_stepper, a_workload
@@ -123,3 +124,34 @@ def test_a_step_is_counted_from_its_call_to_an_idle_device(monkeypatch: pytest.M
     monkeypatch.setattr(Stepper, "wait", lambda self: doing.append("wait"))
     assert stepper.timed() == 7
     assert doing == ["wait", "clock", "run", "wait", "clock"]
+
+
+def test_a_step_that_goes_back_by_itself_and_returns_its_loss_is_told_what_to_do() -> None:
+    def own(model: Any, x: torch.Tensor) -> torch.Tensor:
+        loss: torch.Tensor = model(x).square().mean()
+        loss.backward()  # type: ignore[no-untyped-call]
+        return loss
+
+    stepper = a_stepper(a_workload(mode=Mode.TRAINING, step=own))
+    with pytest.raises(UserProgramError, match=r"^own at .*test_step\.py:\d+ returned") as caught:
+        stepper.run()
+    assert "return loss.detach()" in str(caught.value.hint)
+    detached = a_workload(mode=Mode.TRAINING, step=lambda model, x: own(model, x).detach())
+    output, loss = a_stepper(detached).run()
+    assert not output.requires_grad
+    assert loss is None or not loss.requires_grad
+
+
+def test_another_error_of_the_backward_is_the_models_own() -> None:
+    class Failing(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx: Any, x: torch.Tensor) -> torch.Tensor:
+            return x.clone()
+
+        @staticmethod
+        def backward(ctx: Any, *grads: torch.Tensor) -> torch.Tensor:
+            raise RuntimeError("no way back")
+
+    work = a_workload(mode=Mode.TRAINING, step=lambda model, x: Failing.apply(model(x)))  # type: ignore[no-untyped-call]
+    with pytest.raises(RuntimeError, match="no way back"):
+        a_stepper(work).run()

@@ -232,3 +232,19 @@ def test_no_compile_id_outside_a_compilation() -> None:
 def test_this_torch_is_supported() -> None:
     assert torch_compat.torch_version() >= torch_compat.OLDEST_TORCH
     assert torch_compat.is_supported()
+
+
+def test_what_is_compiled_beside_is_none_of_what_ddps_optimizer_counts() -> None:
+    context: Any = torch._guards.TracingContext(None)
+    with torch._guards.tracing(context), torch_compat.compiling_beside():
+        assert torch._guards.TracingContext.get() is context, "without DDP nothing is put aside"
+    context.ddp_optimizer_ctx, context.fakify_first_call = object(), True
+    with torch._guards.tracing(context):
+        with torch_compat.compiling_beside():
+            own: Any = torch._guards.TracingContext.get()
+            assert (own.ddp_optimizer_ctx, own.fakify_first_call) == (None, False)
+            assert own.guards_context is context.guards_context
+        assert torch._guards.TracingContext.get() is context
+    assert context.fakify_first_call
+    with torch_compat.compiling_beside():
+        assert torch._guards.TracingContext.try_get() is None

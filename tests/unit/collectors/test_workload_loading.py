@@ -352,3 +352,14 @@ def test_later_inputs_that_are_no_list_are_refused(write: Write) -> None:
 def test_an_entry_of_the_users_own_takes_no_inputs_of_another(write: Write) -> None:
     path = write(FUNCTIONS + VARIANTS + "def other(): return nn.Linear(4, 4), torch.ones(1, 4)\n")
     assert load(path, entry="other").variants == ()
+
+
+def test_a_workload_of_training_that_is_run_for_inference_says_so(write: Write) -> None:
+    path = write("""
+        import analyzer
+        def made():
+            return analyzer.Workload.of(nn.Linear(2, 3), torch.ones(1, 2), mode="training")
+        """)
+    (note,) = load(path, entry="made").notes
+    assert "--mode training" in note
+    assert not any("for inference" in one for one in load(path, mode=Mode.TRAINING, entry="made").notes)

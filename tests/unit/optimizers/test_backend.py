@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 import torch
+import torch.distributed as dist
 from torch import nn
 from torch.fx import GraphModule
 
@@ -359,3 +360,57 @@ def test_a_graph_of_varying_sizes_is_not_compiled_later() -> None:
         torch.compile(Mlp().eval(), backend=backend, dynamic=True)(X)
     assert backend.graphs
     assert not backend.is_open
+
+
+# -- under DistributedDataParallel ------------------------------------------------------------------------------------
+
+
+class Bucketed(nn.Module):
+    """1 MiB a layer, the least that DDPOptimizer takes for a bucket."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.layers = nn.ModuleList(nn.Linear(512, 512) for _ in range(2))
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        for layer in self.layers:
+            x = torch.tanh(layer(x))
+        return x
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("is_late", [False, True], ids=["in one capture", "in a later call"])
+def test_graphs_cut_at_the_buckets_of_ddp_have_every_candidate_and_each_learns(is_late: bool) -> None:
+    if not (dist.is_available() and dist.is_gloo_available()):
+        pytest.skip("this torch has no gloo")
+    dist.init_process_group("gloo", store=dist.HashStore(), rank=0, world_size=1)
+    other = candidate_of("backend:aot_eager")
+    try:
+        model = Bucketed()
+        wrapped = nn.parallel.DistributedDataParallel(model, bucket_cap_mb=1)
+        x = torch.randn(4, 512)
+        with fresh_dynamo():
+            digests = digests_of(wrapped, x)
+            assert len(digests) == 2
+            wanted = dict.fromkeys(digests, (other,))
+            backend = SwitchBackend({} if is_late else wanted, a_watch())
+            compiled = torch_compat.compiled_model(wrapped, backend)
+            found = {}
+            for candidate in ("fused", other.id):
+                if is_late and candidate == other.id:
+                    assert backend.is_open
+                    backend.extend(wanted)
+                backend.select(dict.fromkeys(digests, candidate))
+                for _ in range(2):
+                    model.zero_grad()
+                    compiled(x).square().sum().backward()
+                found[candidate] = [p.grad.clone() for p in model.parameters() if p.grad is not None]
+            assert [graph.failures for graph in backend.graphs] == [{}, {}]
+            assert all(other.id in graph.variants for graph in backend.graphs)
+        model.zero_grad()
+        model(x).square().sum().backward()
+        for gradients in found.values():
+            for own, parameter in zip(gradients, model.parameters(), strict=True):
+                torch.testing.assert_close(own, parameter.grad, rtol=1e-3, atol=1e-4)
+    finally:
+        dist.destroy_process_group()

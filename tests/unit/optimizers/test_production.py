@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+import warnings
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -12,6 +13,7 @@ from typing import Any
 
 import pytest
 import torch
+import torch.distributed as dist
 
 from analyzer.core.errors import ExitCode, UsageError
 from analyzer.core.graphs import Direction, GraphKey
@@ -221,6 +223,104 @@ def test_production_imports_torch_what_compiles_a_graph_and_no_package_beside(ro
     packages, modules = (line.split() for line in done.stdout.splitlines())
     assert packages == ["analyzer", "collectors", "optimizers"]
     core = [f"analyzer.core.{name}" for name in ("device", "errors", "graphs", "plan")]
-    compiling = [f"collectors.{name}" for name in ("cpu_name", "graph_key", "model_digest", "torch_compat")]
+    compiling = [
+        f"collectors.{name}" for name in ("cpu_name", "graph_key", "model_digest", "torch_compat", "torchscript")
+    ]
     outside = [name for name in modules if not name.startswith("collectors.torch_compat.")]
     assert set(outside) <= {"analyzer.core", *core, *compiling, "collectors.torch_compile"}
+
+
+# -- models that come wrapped or compiled -----------------------------------------------------------------------------
+
+
+def compiled_in_place(model: torch.nn.Module) -> torch.nn.Module:
+    model.compile()
+    return model
+
+
+@pytest.mark.parametrize("made", [torch.compile, compiled_in_place], ids=["torch.compile", "compile()"])
+def test_a_model_that_came_compiled_runs_as_the_plan_says(
+    made: Callable[[Any], Any], carried_out: list[tuple[str, str]]
+) -> None:
+    model = Mlp(talks=True)
+    given = made(model)
+    before = model._compiled_call_impl
+    with fresh_dynamo(), torch.no_grad():
+        optimized = optimize(given, a_plan("cpp_wrapper", "eager"))
+        assert isinstance(optimized, torch.nn.Module)
+        assert [name for name, _ in optimized.named_parameters()]
+        torch.testing.assert_close(optimized(X), model.forward(X))
+    assert [forward for forward, _ in carried_out] == ["cpp_wrapper", "eager"]
+    assert model._compiled_call_impl is before
+
+
+@pytest.mark.parametrize("strict", [True, False])
+def test_torchscript_is_refused_since_no_plan_is_in_effect_for_it(strict: bool) -> None:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        model = torch.jit.trace(torch.nn.Linear(8, 8), X)
+    with pytest.raises(UsageError, match="TorchScript") as caught:
+        optimize(model, a_plan("fused", "fused"), strict=strict)
+    assert "traced from" in str(caught.value.hint)
+    assert optimize(model, a_plan("fused", is_compiled=False)) is model
+
+
+class Unread(torch.nn.Module):
+    """What Dynamo passes by."""
+
+    @torch.compiler.disable
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return x.sin()
+
+
+def test_a_plan_that_is_not_in_effect_says_so_once(carried_out: list[tuple[str, str]]) -> None:
+    optimized = optimize(Unread(), a_plan("fused", "fused"))
+    with fresh_dynamo(), pytest.warns(UserWarning, match="the plan of 2 graphs is not in effect") as warned:
+        optimized(X)
+    with fresh_dynamo():
+        optimized(X)  # a second warning would be an error
+    assert len(warned) == 1
+    assert carried_out == []
+
+
+def test_what_looks_whether_it_is_in_effect_is_gone_after_the_first_call(carried_out: list[tuple[str, str]]) -> None:
+    model = Mlp(talks=True)
+    optimized: Any = optimize(model, a_plan("fused", "fused"))
+    with fresh_dynamo(), torch.no_grad():
+        optimized(X)
+        assert not optimized._forward_hooks
+        assert not model._forward_hooks
+        optimized(X)
+    assert len(carried_out) == 2, "taking it away had nothing compiled again"
+
+
+def test_within_a_compilation_of_somebody_elses_it_breaks_no_graph(carried_out: list[tuple[str, str]]) -> None:
+    class Outer(torch.nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.inner = optimize(Mlp(), a_plan("fused", "fused"))
+
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            y: torch.Tensor = self.inner(x)
+            return y * 2
+
+    outer = Outer()
+    with fresh_dynamo(), torch.no_grad():
+        torch.compile(outer, backend="eager", fullgraph=True)(X)
+    assert carried_out == []
+
+
+def test_under_ddp_an_unknown_graph_is_laid_to_its_buckets(carried_out: list[tuple[str, str]]) -> None:
+    if not (dist.is_available() and dist.is_gloo_available()):
+        pytest.skip("this torch has no gloo")
+    dist.init_process_group("gloo", store=dist.HashStore(), rank=0, world_size=1)
+    try:
+        wrapped = torch.nn.parallel.DistributedDataParallel(Mlp(16))
+        optimized = optimize(wrapped, a_plan("fused", "fused"))
+        with fresh_dynamo(), torch.no_grad(), pytest.warns(UserWarning, match="optimize_ddp = False") as warned:
+            optimized(torch.randn(4, 16))
+    finally:
+        dist.destroy_process_group()
+    (told,) = [str(one.message) for one in warned if "does not name the graph" in str(one.message)]
+    assert "gradient buckets" in told
+    assert "of other input shapes" not in told

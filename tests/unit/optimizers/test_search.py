@@ -24,6 +24,7 @@ from tests.unit.optimizers.fake_lab import (
     DEFAULT_NS,
     EAGER,
     FROZEN,
+    GROUPED,
     MAX_AUTOTUNE,
     FakeLab,
     a_target,
@@ -136,6 +137,90 @@ def test_a_cpu_bound_graph_begins_with_the_launch_and_makes_kernels_on_top_of_th
     assert lab.asked[0] == {"a": "cuda_graphs"}
     assert {"a": "frozen"} not in lab.asked
     assert found.best == {"a": "frozen+cuda_graphs"}
+
+
+MERGED = replace(a_target("a", share=0.9, starved=0.6), merged_share=0.4)
+
+
+def test_what_makes_a_graph_much_smaller_comes_first_and_all_else_on_top_of_it() -> None:
+    lab = FakeLab(additive({("a", "cuda_graphs"): 3 * MS, ("a", "grouped"): 2 * MS, ("a", "frozen"): MS}))
+    found = find((MERGED,), lab, CUDA_GRAPHS, FROZEN, GROUPED)
+    assert lab.asked[:2] == [{"a": "grouped+cuda_graphs"}, {"a": "frozen+grouped+cuda_graphs"}]
+    assert {"a": "cuda_graphs"} in lab.asked, "the launch alone is tried all the same, after it"
+    assert found.best == {"a": "frozen+grouped+cuda_graphs"}
+
+
+@pytest.mark.parametrize("share", [None, 0.9])
+def test_where_little_is_merged_the_launch_comes_first(share: float | None) -> None:
+    lab = FakeLab(additive({("a", "cuda_graphs"): 3 * MS, ("a", "grouped"): 2 * MS}))
+    find((replace(MERGED, merged_share=share),), lab, CUDA_GRAPHS, GROUPED)
+    assert lab.asked[0] == {"a": "cuda_graphs"}
+
+
+def test_what_is_merged_is_expected_to_compile_sooner() -> None:
+    """Compiling takes 10 s, of what is merged 2: after the default and one of those there are some 15 s left."""
+
+    def cost(choices: Choices) -> Trial:
+        trial = additive({("a", "grouped"): 4 * MS, ("a", "frozen"): MS})(choices)
+        return replace(trial, compile_ns=2 * 10**9)
+
+    ratio = {"grouped": 0.2, "cuda_graphs": 0.2, "frozen": 0.2}
+    lab = FakeLab(cost, left=30.0, ratio=ratio, keeps=True)
+    found = find((MERGED,), lab, CUDA_GRAPHS, FROZEN, GROUPED)
+    assert outcomes(found)["a", "frozen+grouped+cuda_graphs"] is TrialOutcome.MEASURED
+
+
+def test_eager_that_was_seen_to_be_faster_is_tried_first() -> None:
+    lab = FakeLab(additive({("a", "eager"): 4 * MS}), left=8.0)
+    target = a_target("a", share=0.9, starved=0.4)
+    found = find((replace(target, predicted_ns={**target.predicted_ns, "eager": 5 * MS}),), lab)
+    assert lab.asked == [{"a": "eager"}]
+    assert found.best == {"a": "eager"}
+
+
+def test_where_a_cheap_launch_is_refused_the_dear_one_comes_before_other_kernels() -> None:
+    def cost(choices: Choices) -> Trial:
+        if "cuda_graphs" in choices.values():
+            return Trial(TrialOutcome.REFUSED, "mutated inputs")
+        return additive({("a", "cpp_wrapper"): 3 * MS, ("a", "frozen"): MS})(choices)
+
+    lab = FakeLab(cost)
+    find((a_target("a", share=0.9, starved=0.6),), lab, *ALL)
+    asked = [choices["a"] for choices in lab.asked]
+    assert asked.index("cpp_wrapper") < asked.index("frozen")
+
+
+def test_what_was_refused_takes_no_turn() -> None:
+    """Of two graphs the first is given its second candidate before the other its third, whatever was refused it."""
+
+    def cost(choices: Choices) -> Trial:
+        if choices == {"a": "cuda_graphs"}:
+            return Trial(TrialOutcome.REFUSED, "mutated inputs")
+        return additive({("b", "cuda_graphs"): 2 * MS})(choices)
+
+    lab = FakeLab(cost)
+    find((a_target("a", 0.3, starved=0.25), a_target("b", 0.6, starved=0.5)), lab, *ALL)
+    asked = [pair for choices in lab.asked for pair in choices.items() if len(choices) == 1]
+    assert asked.index(("a", "cpp_wrapper")) < asked.index(("b", "combo_kernels+cuda_graphs"))
+
+
+def test_what_was_built_is_measured_also_where_the_time_is_over_by_then() -> None:
+    lab = FakeLab(additive({("a", "cuda_graphs"): 4 * MS}), left=25.0, ratio={"cuda_graphs": 9.0})
+    found = find((a_target("a", share=0.9, starved=0.6),), lab, CUDA_GRAPHS)
+    assert lab.left is not None
+    assert lab.left < 0
+    assert found.best == {"a": "cuda_graphs"}
+
+
+def test_the_best_of_each_graph_are_put_together_also_where_the_time_is_over() -> None:
+    """On an H200 three graphs of `mixed_graphs` had won alone, 36 s of 87 went to their rivals, and one was chosen."""
+    savings = {("a", "cuda_graphs"): 2 * MS, ("b", "cuda_graphs"): 2 * MS}
+    lab = FakeLab(additive(savings), left=56.0, trial_s=4.0, keeps=True)
+    lab.ratio = {"cuda_graphs": 0.7, "frozen": 3.0}
+    found = find((a_target("a", starved=0.3), a_target("b", starved=0.3)), lab, CUDA_GRAPHS, FROZEN)
+    assert lab.left is not None
+    assert lab.left < 0
+    assert found.best == {"a": "cuda_graphs", "b": "cuda_graphs"}
 
 
 def test_a_compute_bound_graph_begins_with_kernels_and_is_given_no_cuda_graph() -> None:

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import pytest
+import torch
 
 from analyzer.core.trial import Accuracy, AccuracyReference
 from analyzer.rules.compile_changes_results import judge
 from analyzer.rules.facts import Facts
 from analyzer.rules.rule import MissingData
+from optimizers.likeness import mismatch
 from tests.reports import a_plan_trial
 from tests.rule_facts import facts
 
@@ -60,3 +63,14 @@ def test_a_difference_that_may_be_right_is_not_stated(changes: dict[str, Any], s
 def test_results_that_were_not_compared_are_not_right() -> None:
     with pytest.raises(MissingData, match="not compared"):
         judge(facts(plans=(a_plan_trial("default", 5.0, accuracy=None),)))
+
+
+def test_gradients_that_one_side_alone_has_are_laid_to_what_makes_them() -> None:
+    some, gradient = ("output", torch.ones(1)), ("grad:first.weight", torch.ones(1))
+    lost, added = mismatch((some, gradient), (some,)), mismatch((some,), (some, gradient))
+    (finding,) = judge(judged(worst=None, error=math.inf, detail=lost))
+    assert "register_autograd" in str(finding.remedy)
+    (finding,) = judge(judged(worst=None, error=math.inf, detail=added))
+    assert "use_reentrant=False" in str(finding.remedy)
+    (finding,) = judge(judged())
+    assert "is_compiling" in str(finding.remedy)
