@@ -34,6 +34,9 @@ _BREAK_REASON: Final = re.compile(
     r"Graph Break Reason: (?P<reason>.*?)(?:\n\s*Developer debug context:|\n\s*Hint:|\nUser code|\Z)", re.S
 )
 _BREAK_PREAMBLE: Final = re.compile(r"^Encountered graph break when attempting to trace [^\n]*\n+")
+_NO_FAKE: Final = re.compile(r"^unsupported operator: (?P<space>\w+)\.(?P<name>\w+)", re.M)
+"""The operator that torch cannot trace, which it names in the developer's context alone: it explains nothing and links
+to a document (`wrap_fake_exception` in torch/_dynamo/utils.py)."""
 _EXPLANATION: Final = re.compile(r"\n\s*Explanation: ")
 _HINT: Final = re.compile(r"^\s*Hint: (?P<hint>.+)$", re.M)
 _RECOMPILED: Final = re.compile(r"Recompiling function (?P<function>\S+) in (?P<file>.+):(?P<line>\d+)")
@@ -98,6 +101,7 @@ class GraphLog:
             flops=flops,
             dtype=dtype,
             copied_bytes=copied_bytes(dynamo, key.direction),
+            inputs=sum(node.op == "placeholder" for node in program.graph.nodes),
             host_made=() if key.direction is Direction.BACKWARD else moved_lines(dynamo, self.root),
         )
 
@@ -169,12 +173,12 @@ class GraphLog:
         inner = user_line(stack, self.root)
         if inner is not None:
             self._user_lines[told] = inner  # torch shows the stack of a place once; later breaks there name it alone
-        hint = _HINT.search(message)
+        why, hint = _told(message, reason["reason"])
         self._breaks.append(
             GraphBreak(
                 where=self._user_lines.get(told, told),
-                reason=_one_line(_EXPLANATION.sub(": ", _BREAK_PREAMBLE.sub("", reason["reason"].strip()), count=1)),
-                hint=hint["hint"].strip() if hint else None,
+                reason=why,
+                hint=hint,
                 compile_id=_frame_id(torch_compat.current_compile_id()),
             )
         )
@@ -204,6 +208,18 @@ class GraphLog:
             self.add_refusal(key, _one_line(message))
         else:
             self.add_skip(key, _one_line(message))
+
+
+def _told(message: str, reason: str) -> tuple[str, str | None]:
+    """Torch's reason for a graph break in one line, and its hint; of an operator without a fake ours."""
+    no_fake = _NO_FAKE.search(message.replace("Developer debug context: ", "\n"))
+    if no_fake is not None:
+        name = f"{no_fake['space']}::{no_fake['name']}"
+        hint = f'give it one that returns an empty tensor like its result: @torch.library.register_fake("{name}")'
+        return f"the operator {name} has no fake implementation, which tracing calls in its place", hint
+    found = _HINT.search(message)
+    why = _EXPLANATION.sub(": ", _BREAK_PREAMBLE.sub("", reason.strip()), count=1)
+    return _one_line(why), found["hint"].strip() if found else None
 
 
 def _ended_by(graph: Graph, breaks: list[GraphBreak]) -> GraphBreak | None:

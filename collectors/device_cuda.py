@@ -53,9 +53,10 @@ def measure_cuda(name: str) -> Device:
         l2_bytes_per_s=rates.l2_bytes_per_s,
         launch_ns=launches.launch_ns,
         launch_gap_ns=launches.launch_gap_ns,
-        kernel_gap_ns=launches.kernel_gap_ns,
-        replay_ns=launches.replay_ns,
-        replay_host_ns=launches.replay_host_ns,
+        kernel_gap_ns=launches.replay.gap_ns,
+        replay_ns=launches.replay.replay_ns,
+        replay_host_ns=launches.replay.host_ns,
+        replay_input_ns=launches.replay.input_ns,
         empty_kernel_ns=launches.empty_kernel_ns,
         empty_op_ns=empty_op,
         notes=(*products.notes, *(() if kernels_note is None else (kernels_note,)), *launch_notes(launches)),
@@ -64,7 +65,7 @@ def measure_cuda(name: str) -> Device:
 
 def launch_notes(launches: LaunchCosts) -> tuple[str, ...]:
     """What is not known although the profiler shows kernels: the host was too busy."""
-    if launches.empty_kernel_ns is None or launches.kernel_gap_ns is not None:
+    if launches.empty_kernel_ns is None or launches.replay.gap_ns is not None:
         return ()
     return (REPLAY_UNKNOWN,)
 

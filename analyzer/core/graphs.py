@@ -130,7 +130,7 @@ class Graph:
     kernels as Inductor counts it; None where unknown. `kernels` are those that Inductor told us of, by name; empty
     where it compiled them before anybody asked. `loops` are the innermost loops of its generated C++ and `scalar_loops`
     those of them without vectors, on a CPU. `copied_bytes` are those of the inputs that a CUDA graph would copy at each
-    replay: all but parameters and buffers.
+    replay: all but parameters and buffers. `inputs` are all inputs of one call, those among them.
     """
 
     key: GraphKey
@@ -145,6 +145,7 @@ class Graph:
     loops: int | None = None
     scalar_loops: int | None = None
     copied_bytes: int | None = None
+    inputs: int | None = None
     code_bytes: int | None = None
     """What Inductor wrote for it under torch's defaults, without comments, paths and hashes."""
     host_made: tuple[SourceLine, ...] = ()

@@ -32,8 +32,8 @@ class Replayed:
     """One region of the default run that is to be replayed: device time, kernels and calls of a step.
 
     `lead_ns` is how far the host runs ahead of the device when the region begins (see `host_lead_ns`).
-    `copied_bytes` are those of the inputs of one call that a CUDA graph must copy to its own place; None: unknown, and
-    then not counted.
+    `copied_bytes` are those of the inputs of one call that a CUDA graph must copy to its own place, `inputs` how many
+    there are, parameters among them; None: unknown, and then not counted.
     """
 
     busy_ns: int
@@ -41,6 +41,7 @@ class Replayed:
     calls: float = 1.0
     lead_ns: int = 0
     copied_bytes: int | None = None
+    inputs: int | None = None
 
 
 def predict_cuda_graphs(region: Replayed, device: Device) -> int | None:
@@ -51,7 +52,7 @@ def predict_cuda_graphs(region: Replayed, device: Device) -> int | None:
     measured. Held to 2 % of the step in the median and 8 % at the 90th percentile over 43 graphs of an H200
     (`tests/golden/interventions_h200`); a host that slows down after the device was measured is the largest error.
     """
-    host_ns = replay_host_ns(device)
+    host_ns = replay_host_ns(device, region.inputs)
     if device.kernel_gap_ns is None or host_ns is None:
         return None
     waited_ns = max(0.0, host_ns - region.lead_ns) * region.calls
@@ -69,10 +70,12 @@ def predict_cpp_wrapper(budget: Budget, *, is_host: bool) -> int | None:
     return round(budget.elapsed_ns - (WRAPPER_SAVED_ON_CPU if is_host else WRAPPER_SAVED_ON_GPU) * wrapper_ns)
 
 
-def replay_host_ns(device: Device) -> float | None:
-    """What the device waits, in ns a call, from a graph's start event to its replay, where the host is not ahead."""
+def replay_host_ns(device: Device, inputs: int | None = None) -> float | None:
+    """What the device waits, in ns a call of so many inputs, from a graph's start event to its replay, where the host
+    is not ahead.
+    """
     if device.replay_host_ns is not None:
-        return device.replay_host_ns
+        return device.replay_host_ns + (device.replay_input_ns or 0.0) * (inputs or 0)
     return None if device.replay_ns is None else REPLAY_HOST_SHARE * device.replay_ns
 
 

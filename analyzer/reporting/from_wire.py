@@ -223,6 +223,7 @@ def _graph(graph: wire.WireGraph) -> Graph:
         loops=graph.loops,
         scalar_loops=graph.scalar_loops,
         copied_bytes=graph.copied_bytes,
+        inputs=graph.inputs,
         code_bytes=graph.code_bytes,
         host_made=graph.host_made,
     )

@@ -225,6 +225,7 @@ def _graph(graph: Graph) -> wire.WireGraph:
         loops=graph.loops,
         scalar_loops=graph.scalar_loops,
         copied_bytes=graph.copied_bytes,
+        inputs=graph.inputs,
         code_bytes=graph.code_bytes,
         host_made=graph.host_made,
     )

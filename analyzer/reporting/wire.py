@@ -154,6 +154,7 @@ class WireGraph(Struct, frozen=True):
     loops: int | None = None
     scalar_loops: int | None = None
     copied_bytes: int | None = None
+    inputs: int | None = None
     code_bytes: int | None = None
     host_made: tuple[SourceLine, ...] = ()
 

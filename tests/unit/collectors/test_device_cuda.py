@@ -9,12 +9,22 @@ import pytest
 import torch
 
 from analyzer.core.device import VECTOR, Device, Peak, Source
-from collectors import device_cuda, device_launch, torch_compat
+from collectors import device_cuda, device_profile, device_replay, torch_compat
 from collectors.device_cuda import REPLAY_UNKNOWN, launch_notes
-from collectors.device_launch import LaunchCosts, Point, Profiled, Span, TimedModel, fit_line, queued_gap_ns
+from collectors.device_launch import LaunchCosts, queued_gap_ns
 from collectors.device_precision import float32_matmul_precision, tf32
 from collectors.device_products import Products
+from collectors.device_profile import Profiled, Span, last_kernels_ns
 from collectors.device_rates import Rates
+from collectors.device_replay import (
+    Point,
+    ProfiledModel,
+    ReplayCosts,
+    TimedModel,
+    bare_costs,
+    by_inputs,
+    model_costs,
+)
 from collectors.probe import Probe
 
 MATMUL = torch.backends.cuda.matmul
@@ -77,51 +87,75 @@ def test_a_failure_inside_puts_them_back_too() -> None:
     assert _settings() == before
 
 
-def usual(kernels: float, idle_ns: float, held_up_ns: float = 0.0) -> Point:
-    """A chain whose usual replay took the host so much longer than a quick one."""
-    return Point(kernels, idle_ns + held_up_ns, idle_ns)
+def bare(kernels: float, gap_ns: float, replay_ns: float) -> Point:
+    return Point(kernels, replay_ns + gap_ns * kernels, gap_ns * kernels)
 
 
-def test_the_gap_is_the_slope_and_the_replay_the_intercept() -> None:
-    points = [usual(kernels, 150_000 + 800 * kernels) for kernels in (64, 256, 512)]
-    assert fit_line(points) == pytest.approx((800, 150_000))
-
-
-def test_noise_on_one_chain_moves_the_line_little() -> None:
-    points = [usual(64, 205_000), usual(256, 350_000), usual(512, 561_000)]
-    gap_ns, replay_ns = fit_line(points) or (0, 0)
-    assert 760 < gap_ns < 840
-    assert 140_000 < replay_ns < 160_000
-
-
-def test_a_host_that_held_one_chain_up_changes_neither_cost() -> None:
-    points = [usual(64, 58_000), usual(256, 96_000, held_up_ns=80_000), usual(512, 147_000)]
-    gap_ns, replay_ns = fit_line(points) or (0, 0)
-    assert 180 < gap_ns < 220
-    assert 40_000 < replay_ns < 50_000
+def test_of_bare_replays_a_host_that_held_one_up_changes_neither_cost() -> None:
+    points = [bare(64, 640, 58_000), bare(256, 650, 138_000), bare(512, 660, 59_000)]
+    found = bare_costs(points)
+    assert found.gap_ns == pytest.approx(650)
+    assert 58_000 < (found.replay_ns or 0) < 65_000
+    assert found.host_ns is None
 
 
 @pytest.mark.parametrize(
     "points",
-    [
-        [],
-        [usual(64, 1_000)],
-        [usual(64, 1_000), usual(64, 2_000)],
-        [usual(64, 90_000), usual(512, 80_000)],
-        [usual(64, 1_000), usual(512, 90_000)],
-    ],
-    ids=["none", "one", "equal lengths", "falling", "negative intercept"],
+    [[], [bare(64, -10, 1_000)], [Point(64, 1_000, 64_000)]],
+    ids=["none", "kernels that took longer alone", "a wall time shorter than its gaps"],
 )
-def test_what_gives_no_line_gives_no_cost(points: list[Point]) -> None:
-    assert fit_line(points) is None
+def test_what_leaves_nothing_gives_no_cost(points: list[Point]) -> None:
+    assert bare_costs(points) == ReplayCosts()
+
+
+def model(kernels: int, *, gap_ns: float = 650, base_ns: float = 60_000, input_ns: float = 500) -> ProfiledModel:
+    """Of as many inputs as kernels, and one; from the call to synchronised 50 µs more than inside it."""
+    host_ns, gaps_ns = base_ns + input_ns * (kernels + 1), gap_ns * kernels
+    return ProfiledModel(kernels + 1, Point(kernels, host_ns + 50_000 + gaps_ns, gaps_ns), host_ns + gaps_ns)
+
+
+def test_two_compiled_models_tell_the_gap_the_replay_and_the_cost_of_an_input() -> None:
+    found = model_costs([model(16), model(96)])
+    assert (found.gap_ns, found.host_ns, found.input_ns) == pytest.approx((650, 60_000, 500))
+    assert found.replay_ns == pytest.approx(60_000 + 50_000 + 17 * 500)
+
+
+def test_of_one_model_no_cost_of_an_input_is_told_apart() -> None:
+    found = model_costs([model(16)])
+    assert (found.gap_ns, found.host_ns, found.input_ns) == (650, pytest.approx(68_500), None)
+
+
+def test_inputs_that_seem_to_save_time_have_no_cost() -> None:
+    found = model_costs([model(16), model(96, input_ns=-100)])
+    assert (found.host_ns, found.input_ns) == (pytest.approx(68_500), None)
+    assert by_inputs((17, None), (97, 100_000.0)) == (None, None)
+    assert by_inputs((17, 10_000.0), (97, 100_000.0)) == (10_000.0, None), "nothing would be left without inputs"
+
+
+def test_kernels_that_took_longer_alone_leave_no_gap_and_so_no_cost() -> None:
+    assert model_costs([model(16), model(96, gap_ns=-5)]) == ReplayCosts()
+
+
+def test_copies_of_the_inputs_come_before_the_graph_and_are_no_part_of_it() -> None:
+    def call(start_ns: float) -> list[Span]:
+        copy = Span(start_ns, start_ns + 1_000)
+        return [copy, *(Span(at, at + 2_000) for at in (start_ns + 70_000, start_ns + 72_500, start_ns + 75_000))]
+
+    spans = [span for start_ns in (0.0, 1e6, 2e6) for span in call(start_ns)]
+    assert last_kernels_ns(spans[::-1], calls=3, kernels=3) == 7_000
+    assert last_kernels_ns(spans, calls=3, kernels=4) == 77_000
+    assert last_kernels_ns(spans, calls=3, kernels=5) is None, "more than the profiler shows"
+    assert last_kernels_ns(spans[:-1], calls=3, kernels=3) is None, "not the same in each call"
+    assert last_kernels_ns([], calls=3, kernels=3) is None
 
 
 def test_a_profiler_that_cannot_see_kernels_is_not_asked(monkeypatch: pytest.MonkeyPatch) -> None:
     def not_called() -> None:
         raise AssertionError("nothing may run")
 
-    monkeypatch.setattr(device_launch, "supported_activities", lambda: {torch.profiler.ProfilerActivity.CPU})
-    assert device_launch.profile_calls(not_called) is None
+    monkeypatch.setattr(device_profile, "supported_activities", lambda: {torch.profiler.ProfilerActivity.CPU})
+    assert device_profile.profile_calls(not_called) is None
+    assert device_profile.replay_ns(not_called, 1) is None
 
 
 def _queue(gap_ns: float, long_ns: float = 3_000_000.0, count: int = 8) -> list[Span]:
@@ -161,28 +195,30 @@ def test_a_gap_that_may_be_the_hosts_or_is_none_is_unknown(spans: list[Span], la
     assert queued_gap_ns(spans, 8, launching_ns) is None
 
 
-def _model(wall_ns: float, inside_ns: float) -> TimedModel:
-    return TimedModel(default=lambda: "default", replayed=lambda: "replayed", wall_ns=wall_ns, inside_ns=inside_ns)
+def _timed(wall_ns: float, inside_ns: float) -> TimedModel:
+    return TimedModel(17, lambda: "default", lambda: "replayed", wall_ns, inside_ns)
 
 
-def _profiles(monkeypatch: pytest.MonkeyPatch, *, is_replay: bool = True) -> None:
+def _profiles(monkeypatch: pytest.MonkeyPatch, *, is_replay: bool = True, replay_ns: float | None = 25_000) -> None:
     """Ten kernels of 2 µs in the default call; what is counted of a replay does not matter."""
     found = {"default": Profiled(10, 20_000, is_replay=False), "replayed": Profiled(11, 99_000, is_replay=is_replay)}
-    monkeypatch.setattr(device_launch, "profile_calls", lambda call, calls=5: found[call()])
+    monkeypatch.setattr(device_replay, "profile_calls", lambda call, calls=5: found[call()])
+    monkeypatch.setattr(device_replay, "replay_ns", lambda call, kernels: replay_ns if kernels == 10 else None)
 
 
-def test_what_a_replay_costs_is_what_kernels_and_gaps_leave_of_it(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_a_replay_costs_is_what_its_kernels_leave_of_it(monkeypatch: pytest.MonkeyPatch) -> None:
     _profiles(monkeypatch)
-    assert _model(150_000, 100_000).rest_ns(500.0) == (125_000, 75_000)
+    found = device_replay._profiled(_timed(150_000, 100_000))
+    assert found == ProfiledModel(17, Point(10, 130_000, 5_000), 80_000)
 
 
-def test_a_replay_that_was_none_or_left_nothing_has_no_cost(monkeypatch: pytest.MonkeyPatch) -> None:
-    _profiles(monkeypatch)
-    assert _model(150_000, 25_000).rest_ns(500.0) == (125_000, None)
+def test_a_replay_that_was_none_has_no_cost(monkeypatch: pytest.MonkeyPatch) -> None:
     _profiles(monkeypatch, is_replay=False)
-    assert _model(150_000, 100_000).rest_ns(500.0) == (None, None)
-    monkeypatch.setattr(device_launch, "profile_calls", lambda call, calls=5: None)
-    assert _model(150_000, 100_000).rest_ns(500.0) == (None, None)
+    assert device_replay._profiled(_timed(150_000, 100_000)) is None
+    _profiles(monkeypatch, replay_ns=None)
+    assert device_replay._profiled(_timed(150_000, 100_000)) is None
+    monkeypatch.setattr(device_replay, "profile_calls", lambda call, calls=5: None)
+    assert device_replay._profiled(_timed(150_000, 100_000)) is None
 
 
 def test_the_backend_of_the_replay_computes_the_same_and_is_timed_from_inside() -> None:
@@ -190,13 +226,13 @@ def test_the_backend_of_the_replay_computes_the_same_and_is_timed_from_inside() 
     model = torch.nn.Linear(4, 4)
     value = torch.randn(2, 4)
     with torch.no_grad():
-        graphs = torch_compat.compiled_model(model, device_launch._Replaying(probe))
+        graphs = torch_compat.compiled_model(model, device_replay._Replaying(probe))
         torch.testing.assert_close(graphs(value), model(value))
         with probe.clocking():
             probe.begin_step()
             graphs(value)
             calls = probe.calls(probe.end_step()).calls
-    assert [call.key for call in calls] == [device_launch._OWN_KEY]
+    assert [call.key for call in calls] == [device_replay._OWN_KEY]
     torch_compat.reset()
 
 
@@ -213,9 +249,7 @@ def fake_gpu(monkeypatch: pytest.MonkeyPatch) -> pytest.MonkeyPatch:
         launch_ns=4_000.0,
         empty_kernel_ns=1_300.0,
         launch_gap_ns=900.0,
-        kernel_gap_ns=800.0,
-        replay_ns=150_000.0,
-        replay_host_ns=80_000.0,
+        replay=ReplayCosts(gap_ns=800.0, replay_ns=150_000.0, host_ns=80_000.0, input_ns=400.0),
     )
     rates = Rates(copy_bytes_per_s=4.1e12, read_bytes_per_s=4.3e12, l2_bytes_per_s=6e12, vector_flops_per_s=6.2e13)
     products = Products((Peak("float32", 5e13), Peak("int8", 1.4e15)), ())
@@ -250,6 +284,7 @@ def test_every_figure_goes_to_its_own_field(fake_gpu: pytest.MonkeyPatch) -> Non
         l2_bytes_per_s=6e12,
         launch_gap_ns=900.0,
         replay_host_ns=80_000.0,
+        replay_input_ns=400.0,
     )
 
 
@@ -273,7 +308,7 @@ def test_what_could_not_be_measured_is_noted(fake_gpu: pytest.MonkeyPatch) -> No
 
 
 def test_a_gap_that_came_out_as_noise_is_said() -> None:
-    known = LaunchCosts(6_000.0, 900.0, 1_250.0, 220.0, 60_000.0, 40_000.0)
-    noise = LaunchCosts(6_000.0, 900.0, 1_250.0, None, None)
-    blind = LaunchCosts(6_000.0, None, None, None, None)
+    known = LaunchCosts(6_000.0, 900.0, 1_250.0, ReplayCosts(220.0, 60_000.0, 40_000.0))
+    noise = LaunchCosts(6_000.0, 900.0, 1_250.0)
+    blind = LaunchCosts(6_000.0, None, None)
     assert [launch_notes(costs) for costs in (known, noise, blind)] == [(), (REPLAY_UNKNOWN,), ()]

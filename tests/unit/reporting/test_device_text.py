@@ -34,6 +34,7 @@ FULL = Device(
     launch_gap_ns=900.0,
     notes=("one", "two"),
     replay_host_ns=80_000.0,
+    replay_input_ns=400.0,
 )
 
 
