@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from analyzer.core.budget import Part
 from analyzer.derive.roofline import LATENCY_SHARE, SATURATED_SHARE, SHORT_KERNEL_NS
+from analyzer.derive.shared_memory import is_turned
 
 CLASSES: Final = (Part.COMPUTE, Part.MEMORY, Part.LATENCY, Part.UNKNOWN_KERNELS)
 
@@ -36,6 +37,15 @@ SHORT_TRAFFIC_ERROR: Final = 0.75
 and fills and drains the device for a good part of its time. Ours is 1.7 to 2.1 times what counters say, in the median,
 in each of three sets of kernels of an H200 that we took to be under the memory roof (7, 7 and 27 of them; the root mean
 square of the logarithm is 0.75, 0.62 and 0.57)."""
+
+NEAR_ERROR: Final = 0.07
+"""The same of what the load/store units are asked for by a product in tiles, beside the error of its arithmetic: over
+12, 18 and 48 such kernels for Hopper in three sets of an H200's, the root mean square of the logarithm of ours over the
+counters', both by the matrix units' time, is 0.02, 0.07 and 0.06."""
+
+TURNED_ERROR: Final = 0.25
+"""The same where the kernel turns its operands in shared memory first (`shared_memory.is_turned`): a choice. Ours is
+0.99 to 1.15 times what counters say, and there were five of them."""
 
 MOST_KERNELS: Final = 128
 """Where there are more, as many stand for all, each for an equal part of their time: 400 draws then take 2 ms."""
@@ -68,7 +78,8 @@ class KernelPoint:
     an index a near cache has kept, a trace does not show. `is_rough`: its instructions were counted by kind, to a
     factor of two; `is_counted`: for kernels of its kind, by the hardware, which is nearer. `is_over`: it computed
     faster than the measured peak allows, so that the peak is wrong, or the count. `is_on_gpu`: a long kernel that is
-    far from both roofs waits there; on a CPU `roof_point` says no such thing.
+    far from both roofs waits there; on a CPU `roof_point` says no such thing. `near_ns` is the time of the first cache
+    and shared memory, beside `memory_ns`: where it is near that of the arithmetic, either may be called the nearer.
     """
 
     part: Part
@@ -81,6 +92,7 @@ class KernelPoint:
     name: str = ""
     again_ns: float = 0.0
     is_on_gpu: bool = False
+    near_ns: float = 0.0
 
 
 def perturbed_classes(kernels: Sequence[KernelPoint], arithmetic: Floats, traffic: Floats) -> Floats:
@@ -100,21 +112,27 @@ def perturbed_classes(kernels: Sequence[KernelPoint], arithmetic: Floats, traffi
                 k.again_ns,
                 _traffic_error(k),
                 k.is_on_gpu,
+                k.near_ns,
+                TURNED_ERROR if k.near_ns and is_turned(k.name) else NEAR_ERROR,
             )
             for k in kernels
         ],
         dtype=np.float64,
-    ).reshape(-1, 8)
+    ).reshape(-1, 10)
     known = np.asarray([k.compute_ns is not None and k.memory_ns is not None for k in kernels], dtype=np.bool_)
     is_movable = known & (rows[:, 0] != CLASSES.index(Part.UNKNOWN_KERNELS)) & (rows[:, 1] > 0)
     fixed, movable = rows[~is_movable], rows[is_movable]
     found = np.tile([fixed[fixed[:, 0] == number, 1].sum() for number in range(len(CLASSES))], (arithmetic.size, 1))
-    (code, ns, compute, memory, error, again, spread, on_gpu), weight_ns = _standing_for(movable)
-    memory_now = memory * _factor(traffic, spread) + again * np.clip(traffic[:, None] / ALL_AGAIN, 0.0, 1.0)
+    (code, ns, compute, memory, error, again, spread, on_gpu, near, near_error), weight_ns = _standing_for(movable)
+    far_now = memory * _factor(traffic, spread) + again * np.clip(traffic[:, None] / ALL_AGAIN, 0.0, 1.0)
+    compute_now = compute * _factor(arithmetic, error)
+    # Both are counted from the same tiles.
+    near_now = near * _factor(arithmetic, error) * _factor(traffic, near_error)
+    memory_now = np.maximum(far_now, near_now)
     may_wait = (ns <= SHORT_KERNEL_NS) | (code == CLASSES.index(Part.LATENCY)) | (on_gpu > 0)
-    moved = _classes(ns, compute * _factor(arithmetic, error), memory_now, may_wait)
+    moved = _classes(ns, compute_now, memory_now, may_wait)
     # A rough count does not beat a full bandwidth (see `roof_point`).
-    is_full = (error > ARITHMETIC_ERROR) & (memory_now >= SATURATED_SHARE * ns)
+    is_full = (error > ARITHMETIC_ERROR) & (far_now >= SATURATED_SHARE * ns)
     is_unseen = traffic[:, None] > _unseen_deviation(code, ns, on_gpu)
     moved = np.where(is_full | is_unseen, CLASSES.index(Part.MEMORY), moved)
     for number in range(len(CLASSES)):
@@ -144,7 +162,7 @@ def _standing_for(rows: Floats) -> tuple[Floats, Floats]:
     """Columns of at most MOST_KERNELS of these kernels, and the time that each stands for."""
     # Neighbours are alike, and the order does not depend on that of the trace, which equal starts leave open.
     share = np.maximum(rows[:, 2], rows[:, 3]) / rows[:, 1]
-    order = np.lexsort((*(rows[:, column] for column in range(7, 0, -1)), share, rows[:, 0]))
+    order = np.lexsort((*(rows[:, column] for column in range(rows.shape[1] - 1, 0, -1)), share, rows[:, 0]))
     rows = rows[order]
     if len(rows) <= MOST_KERNELS:
         return rows.T, rows[:, 1]

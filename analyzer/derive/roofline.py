@@ -15,7 +15,9 @@ from analyzer.derive.reached_rates import (
     REACHED_BY_DTYPE,
     REACHED_BY_PRODUCTS,
     REACHED_BY_VECTORS,
+    clock_fall,
     clock_rise,
+    memory_ns,
 )
 
 LATENCY_SHARE: Final = 0.40
@@ -65,6 +67,10 @@ SYNCHRONOUS_SHARE: Final = 0.629
 al. 2024, "Benchmarking and Dissecting the Nvidia Hopper GPU Architecture via Microbenchmarking"). FlashAttention-2 gets
 35 to 50 % of an H100's peak for the same reason (Shah et al. 2024, FlashAttention-3)."""
 
+TIE: Final = 1.15
+"""Times the arithmetic's, up to which the load/store units' time says nothing: they feed the matrix units, and take
+half the time with half the arithmetic (`mm_8192_half_k` of the interventions). It is `doubt.ARITHMETIC_ERROR`."""
+
 FAST_FLOAT32: Final = re.compile(r"fmha_cutlassF_f32_aligned_\w*_sm80")
 TF32_PRODUCTS: Final = 3
 """ATen's memory-efficient attention multiplies float32 as three products in TF32 (CUTLASS's OpMultiplyAddFastF32, in
@@ -95,9 +101,9 @@ class Kernel:
 
     `flops`, `bytes`, `dtype`, `instructions` and `is_floor` are those of its `Cost`; `read_bytes` is the part of
     `bytes` that is read, `resident_bytes` the part that the cache may have held already, `crossing_bytes` what crosses
-    between that cache and the multiprocessors where it is more. `masked_flops` are done beside `flops` and
-    thrown away. `occupied_share` is the share of the multiprocessors that have a block of it at all, at most.
-    `again_bytes` may be moved beside `bytes`.
+    between that cache and the multiprocessors where it is more. `masked_flops` are done beside `flops` and thrown away.
+    `occupied_share` is the share of the multiprocessors that have a block of it at all, at most.
+    `again_bytes` may be moved beside `bytes`. `near_slots` are what the load/store units are asked for (`Cost.near`).
     """
 
     name: str
@@ -113,6 +119,7 @@ class Kernel:
     masked_flops: float = 0.0
     occupied_share: float | None = None
     again_bytes: float = 0.0
+    near_slots: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,7 +130,8 @@ class RoofPoint:
     cache; `warm_ns` is the traffic's if the cache held what it may have held. `is_rough` where `compute_ns` comes from
     a count of instructions, which is right to a factor of two. `compute_share` and `memory_share` are both as shares of
     the hardware's own rates over the kernel's time, as counters give them: these decide the part. `again_share` is what
-    the memory's may be more, on a CPU, where accesses through an index found nothing kept for them.
+    the memory's may be more, on a CPU, where accesses through an index found nothing kept for them; `near_share` is
+    that of the first cache and shared memory, which `memory_ns` and `memory_share` leave out.
     """
 
     part: Part
@@ -135,6 +143,7 @@ class RoofPoint:
     compute_share: float | None = None
     memory_share: float | None = None
     again_share: float = 0.0
+    near_share: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,13 +154,13 @@ class _Times:
     """
 
     unit: str | None
-
     matrix_ns: float | None
     peak_ns: float | None
     instruction_ns: float | None
     dram_ns: float
     crossing_ns: float
     warm_ns: float
+    near_ns: float = 0.0
 
     @property
     def memory_ns(self) -> float:
@@ -195,6 +204,7 @@ def roof_point(kernel: Kernel, device: Device, allow_tf32: bool | None) -> RoofP
         is_rough=times.is_rough,
         compute_share=shares.compute,
         memory_share=shares.memory,
+        near_share=shares.near,
         again_share=_again_share(kernel, device),
     )
 
@@ -212,10 +222,11 @@ def matrix_dtype(kernel: Kernel, device: Device, allow_tf32: bool | None) -> str
 
 @dataclass(frozen=True, slots=True)
 class _Shares:
-    """Of the hardware's own rates, over the kernel's time."""
+    """Of the hardware's own rates, over the kernel's time. `near` is the first cache and shared memory."""
 
     compute: float
     memory: float
+    near: float = 0.0
 
 
 def _shares(kernel: Kernel, device: Device, times: _Times) -> _Shares:
@@ -226,13 +237,15 @@ def _shares(kernel: Kernel, device: Device, times: _Times) -> _Shares:
     ns = kernel.duration_ns or 1
     compute_ns = times.compute_ns or 0.0
     if device.kind != "cuda" or device.source is not Source.MEASURED:
-        return _Shares(compute_ns / ns, times.memory_ns / ns)
+        return _Shares(compute_ns / ns, times.memory_ns / ns, times.near_ns / ns)
     done = 1.0 + kernel.masked_flops / kernel.flops if kernel.flops else 1.0
     matrix_ns = REACHED_BY_DTYPE.get(times.unit or "", REACHED_BY_PRODUCTS) * (times.matrix_ns or 0.0) * done
-    matrix_ns /= clock_rise(device, times.unit, (times.matrix_ns or 0.0) * done / ns)
+    rise = clock_rise(device, times.unit, (times.matrix_ns or 0.0) * done / ns)
+    slowed = clock_fall(device, times.unit, (times.peak_ns or 0.0) * done / ns)  # as the matrix units that are fed
     return _Shares(
-        max(matrix_ns, REACHED_BY_VECTORS * (times.instruction_ns or 0.0)) / ns,
-        max(REACHED_BY_COPIES * times.dram_ns, times.crossing_ns) / ns,
+        compute=max(matrix_ns / rise, REACHED_BY_VECTORS * (times.instruction_ns or 0.0)) / ns,
+        memory=max(REACHED_BY_COPIES * times.dram_ns, times.crossing_ns) / ns,
+        near=REACHED_BY_VECTORS * times.near_ns * slowed / ns,
     )
 
 
@@ -240,11 +253,11 @@ def _again_share(kernel: Kernel, device: Device) -> float:
     """On a GPU, 0: its kernels were held against counters as they are, and its cache is one for all of them."""
     if device.kind != "cpu" or not kernel.again_bytes:
         return 0.0
-    return _memory_ns(device, kernel.again_bytes, None) / (kernel.duration_ns or 1)
+    return memory_ns(device, kernel.again_bytes, None) / (kernel.duration_ns or 1)
 
 
 def _part(kernel: Kernel, device: Device, times: _Times, shares: _Shares) -> Part:
-    nearest = max(shares.compute, shares.memory)
+    nearest = max(shares.compute, shares.memory, shares.near)
     if nearest < LATENCY_SHARE:
         return _far_part(kernel, device, times, shares)
     if times.is_rough and shares.memory >= SATURATED_SHARE:
@@ -254,9 +267,10 @@ def _part(kernel: Kernel, device: Device, times: _Times, shares: _Shares) -> Par
 
 def _far_part(kernel: Kernel, device: Device, times: _Times, shares: _Shares) -> Part:
     """The part of a kernel that is under 40 % of both roofs."""
-    share = max(shares.compute, shares.memory)
+    share = max(shares.compute, shares.memory, shares.near)
     if kernel.is_floor:
-        return Part.LATENCY if FLOOR_FACTOR * share < LATENCY_SHARE else Part.UNKNOWN_KERNELS
+        is_waiting = FLOOR_FACTOR * share < LATENCY_SHARE or _leaves_most_idle(kernel, device, times)
+        return Part.LATENCY if is_waiting else Part.UNKNOWN_KERNELS
     if kernel.duration_ns <= SHORT_KERNEL_NS:
         return Part.LATENCY
     if device.kind == "cpu":
@@ -266,7 +280,8 @@ def _far_part(kernel: Kernel, device: Device, times: _Times, shares: _Shares) ->
 
 
 def _nearer(shares: _Shares) -> Part:
-    return Part.COMPUTE if shares.compute > shares.memory else Part.MEMORY
+    memory = max(shares.memory, shares.near) if shares.near > TIE * shares.compute else shares.memory
+    return Part.COMPUTE if shares.compute > memory else Part.MEMORY
 
 
 def _unknown(kernel: Kernel, device: Device, times: _Times | None, anomaly: Anomaly | None) -> RoofPoint:
@@ -293,11 +308,11 @@ def _times(kernel: Kernel, device: Device, allow_tf32: bool | None) -> _Times | 
     """None where nothing is known of the traffic."""
     if kernel.bytes is None or not device.memory_bytes_per_s:
         return None
-    cold_ns = _memory_ns(device, kernel.bytes, kernel.read_bytes)
+    cold_ns = memory_ns(device, kernel.bytes, kernel.read_bytes)
     warm_ns = cold_ns
     if kernel.resident_bytes:
         read = None if kernel.read_bytes is None else kernel.read_bytes - kernel.resident_bytes
-        warm_ns = _memory_ns(device, kernel.bytes - kernel.resident_bytes, read)
+        warm_ns = memory_ns(device, kernel.bytes - kernel.resident_bytes, read)
         if device.l2_bytes_per_s:
             warm_ns += kernel.resident_bytes / device.l2_bytes_per_s * 1e9
     unit = matrix_dtype(kernel, device, allow_tf32)
@@ -310,6 +325,8 @@ def _times(kernel: Kernel, device: Device, allow_tf32: bool | None) -> _Times | 
         dram_ns=cold_ns,
         crossing_ns=_crossing_ns(kernel, device),
         warm_ns=min(warm_ns, cold_ns),
+        # A multiprocessor of an A100 gives half as many results a clock, and other devices had no counters read.
+        near_ns=(_slots_ns(kernel.near_slots, device) or 0.0) if HOPPER.search(device.name) else 0.0,
     )
 
 
@@ -345,13 +362,17 @@ def _instruction_ns(kernel: Kernel, device: Device) -> float | None:
     """At the rate outside the matrix units; where that was not measured, at that of float32 products, which is some
     10 to 20 % lower where they run outside of them too. None for double precision where its rate is not known.
     """
-    rate = device.peak(VECTOR) or device.peak("float32")
-    if kernel.instructions is None or rate is None:
+    if kernel.instructions is None:
         return None
     if kernel.dtype == "float64" and not HALF_RATE_DOUBLES.search(device.name):
         return None
-    slots = DOUBLE_SLOTS if kernel.dtype == "float64" else 1
-    return kernel.instructions * slots * OPERATIONS_A_MULTIPLY_ADD / rate * 1e9
+    return _slots_ns(kernel.instructions * (DOUBLE_SLOTS if kernel.dtype == "float64" else 1), device)
+
+
+def _slots_ns(slots: float, device: Device) -> float | None:
+    """None where no rate outside the matrix units is known."""
+    rate = device.peak(VECTOR) or device.peak("float32")
+    return slots * OPERATIONS_A_MULTIPLY_ADD / rate * 1e9 if rate is not None else None
 
 
 def _crossing_ns(kernel: Kernel, device: Device) -> float:
@@ -360,22 +381,6 @@ def _crossing_ns(kernel: Kernel, device: Device) -> float:
         return 0.0
     found = kernel.crossing_bytes / device.l2_bytes_per_s * 1e9
     return found if found <= ANOMALY_SHARE * kernel.duration_ns else 0.0
-
-
-def _memory_ns(device: Device, moved: float, read: float | None) -> float:
-    """A copy reads and writes as much: its rate and that of reading alone give that of writing between readings. What
-    writes alone runs as fast as what reads alone, as memory need not turn around (a fill of 512 MB: 4.7 TB/s on an H200
-    that reads at 4.5 and copies at 4.3).
-    """
-    copying, reading = device.memory_bytes_per_s, device.read_bytes_per_s
-    if not copying:
-        return 0.0
-    if device.kind != "cpu" and read is not None and reading and read <= 0.0:
-        return moved / max(reading, copying) * 1e9
-    if read is not None and reading and reading > copying / 2:
-        writing_s = 2 / copying - 1 / reading
-        return (read / reading + (moved - read) * writing_s) * 1e9
-    return moved / copying * 1e9
 
 
 def _is_about_empty(kernel: Kernel, device: Device) -> bool:

@@ -5,8 +5,21 @@ from __future__ import annotations
 import re
 from typing import Final
 
-_COOPERATIVE: Final = re.compile(r"nvjet_sm90_[a-z]+_\d+x(?P<columns>\d+)_\d+x\d+_(?:\w+_)?coop(?P<split>[AB])(?:_|$)")
-"""cuBLAS's kernels for Hopper name their tile, `320x128`, and which operand two warp groups share out among them."""
+_NVJET: Final = re.compile(r"nvjet_sm90_[a-z]+_\d+x(?P<columns>\d+)_\d+x\d+_(?:(?:\w+_)?coop(?P<split>[AB])(?:_|$))?")
+"""cuBLAS's kernels for Hopper name their tile, `320x128`, and which operand two warp groups share out among them; where
+they share none each has a tile of its own."""
+
+_XMMA: Final = re.compile(
+    r"sm90_xmma_(?P<kind>gemm|fprop)_\w*?tilesize(?P<rows>\d+)x(?P<columns>\d+)x\d+_warpgroupsize\d+x(?P<groups>\d+)x\d+"
+)
+"""Those of cuDNN, and older ones of cuBLAS, name how many warp groups the tile is shared out among, by rows and by
+columns."""
+
+_TRANSPOSED: Final = re.compile(r"sm90_xmma_gemm_(?!f16|bf16)\w*?_(?P<left>[nt])(?P<right>[nt])_[nt]_tilesize")
+"""Numbers of other than 16 bits are multiplied from rows along the inner dimension alone (PTX ISA, `wgmma`: transposing
+is for .f16 and .bf16), so that a kernel for another layout than `tn` turns its tiles first."""
+TURNED_BYTES: Final = 2
+"""For each byte of an operand that is turned: it is read from shared memory and written there again."""
 
 WARP_GROUPS: Final = 2
 ROWS: Final = 64
@@ -25,13 +38,42 @@ def shared_over_matrix(kernel: str) -> float | None:
     kernel's name does not tell its instructions.
 
     A group reads its 64 rows and all its columns for each instruction: 64 columns, which two groups make of 128 where
-    they share out B, keep shared memory as busy as the matrix units, and 128 columns three quarters of it. What it
-    writes and reads beside, loading the tiles and storing the result, comes on top: at 1.0 shared memory is the nearer
-    to its peak. An H200's counters say 1.01 to 1.07 of the former (8192³: 95 and 93 %) and 0.77 to 0.84 of the latter.
+    they share out B, keep shared memory as busy as the matrix units, and 128 columns three quarters of it. Storing the
+    result comes on top (`costs.tiled`). An H200's counters say 1.01 to 1.07 of the former (8192³: 95 and 93 %) and 0.77
+    to 0.84 of the latter. Operands that are turned come on top: of TF32 0.77 for `nn` of 128 × 256 (0.88 here), 1.39
+    for `nt` of the same (1.38).
     """
-    found = _COOPERATIVE.search(kernel)
-    if found is None:
+    columns = _columns(kernel)
+    if not columns:
         return None
-    columns = int(found["columns"]) // (WARP_GROUPS if found["split"] == "B" else 1)
     read_clocks = (ROWS + columns) * DEPTH_BYTES / SHARED_BYTES_A_CLOCK
-    return read_clocks / (columns / COLUMNS_A_CLOCK) if columns else None
+    return read_clocks / (columns / COLUMNS_A_CLOCK) + _turned_over_matrix(kernel)
+
+
+def is_turned(kernel: str) -> bool:
+    """Whether a kernel turns tiles in shared memory before it multiplies them. How it does so its name does not tell,
+    so that `shared_over_matrix` is an estimate of it.
+    """
+    layout = _TRANSPOSED.search(kernel)
+    return layout is not None and layout["left"] + layout["right"] != "tn"
+
+
+def _turned_over_matrix(kernel: str) -> float:
+    """A tile of R rows and C columns takes R / 64 × C / 2 clocks for DEPTH_BYTES of each."""
+    tile, layout = _XMMA.search(kernel), _TRANSPOSED.search(kernel)
+    if tile is None or layout is None:
+        return 0.0
+    rows, columns = int(tile["rows"]), int(tile["columns"])
+    turned = (rows if layout["left"] == "n" else 0) + (columns if layout["right"] == "t" else 0)
+    clocks = TURNED_BYTES * turned * DEPTH_BYTES / SHARED_BYTES_A_CLOCK
+    return clocks / (rows / ROWS * columns / COLUMNS_A_CLOCK)
+
+
+def _columns(kernel: str) -> int | None:
+    """Of one instruction."""
+    nvjet, xmma = _NVJET.search(kernel), _XMMA.search(kernel)
+    if nvjet is not None:
+        return int(nvjet["columns"]) // (WARP_GROUPS if nvjet["split"] == "B" else 1)
+    if xmma is not None:
+        return int(xmma["columns"]) // int(xmma["groups"])
+    return None

@@ -38,8 +38,9 @@ MEMORY: Final = """Moving data takes most of the time.
 
 What it finds
     Graphs and gaps in which most time goes to kernels that are nearer to the
-    device's memory bandwidth than to its arithmetic peak. The same word names
-    that part of a budget.
+    device's memory bandwidth than to its arithmetic peak, or that shared memory
+    or the first cache bounds: the evidence says which. The same word names that
+    part of a budget.
 
 Why it costs
     These kernels end when their last byte has moved. The arithmetic units wait
@@ -49,18 +50,23 @@ How it is measured
     Every input read once and every output written once, and what is known to be
     read again where it does not fit the cache, over the bandwidth measured on
     this device; or, where strides touch more, the sectors that cross from the
-    cache, over its own bandwidth. Held against the kernel's duration and its
-    arithmetic time. Inductor's own count is taken where there is one.
+    cache, over its own bandwidth; or, on Hopper, what a kernel whose name
+    tells its tile asks of shared memory and the first cache, where that is
+    clearly more than the arithmetic it feeds. Held against the kernel's
+    duration and its arithmetic time. Inductor's own count is taken where there
+    is one.
 
 What to do
     Fuse operations so that data is read once, keep a smaller dtype, use larger
-    batches where weights are the traffic, avoid copies between layouts.
+    batches where weights are the traffic, avoid copies between layouts. Where
+    shared memory bounds: a smaller dtype, and operands that lie along the inner
+    dimension in multiples of 16 bytes, for which libraries have better tiles.
 
 When it is wrong
     Data that stays in the cache moves faster than memory; scattered access
-    moves more than is counted, and what a cache near the multiprocessors or
-    shared memory bounds is not seen. Over 105 % of the bandwidth is shown as
-    an anomaly and not believed.
+    moves more than is counted, and of other kernels what a cache near the
+    multiprocessors or shared memory bounds is not seen. Over 105 % of the
+    bandwidth is shown as an anomaly and not believed.
 """
 
 CPU: Final = """The host does not keep the device busy.

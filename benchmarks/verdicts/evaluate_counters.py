@@ -20,6 +20,7 @@ from benchmarks.verdicts.counter_tables import (
     disagreements,
     wrong_bytes,
 )
+from benchmarks.verdicts.first_look import FOURTH, SURE, first_look_table
 from benchmarks.verdicts.held_kernels import (
     NEAR_PERCENT,
     Held,
@@ -35,7 +36,6 @@ from benchmarks.verdicts.recorded import CounterRecording, ItemSet, TracedItem
 from benchmarks.verdicts.result import Check, Section
 
 LEAST_NS: Final = 5_000
-SURE: Final = 0.9
 ASKED_AGREEMENT: Final = 0.95
 ASKED_BYTES_SHARE: Final = 0.75
 
@@ -55,7 +55,11 @@ NO_LONGER_OUT_OF_SAMPLE: Final = (
 FAMILIES_KNOWN_SINCE: Final = (
     "`topk` of rows that several blocks share, `index_add_`, nearest interpolation of channels-last images, sums that "
     "convert their input first, rows gathered by more than one block each, and tanh, log1p, expm1, normalisations and "
-    "other reductions of several results in Inductor's Triton kernels"
+    "other reductions of several results in Inductor's Triton kernels; then products and convolutions whose tile their "
+    "kernel's name tells (what they ask of shared memory and of the first cache, and of channels and sequences that "
+    "fill no tile), lists of over thirty tensors, sorts in a block, `unfold`, `flip`, `softplus`, casts to fp8, and "
+    "what each thread of a reduction, of a batch norm and of a softmax in registers spends beside its elements; and, "
+    "since the fourth set was seen, TF32 of operands that are turned in shared memory first"
 )
 OUT_OF_SAMPLE: Final = (
     "This set was chosen after the formulas and their constants, and no kernel of it had been looked at when it was "
@@ -65,8 +69,23 @@ OUT_OF_SAMPLE: Final = (
     "had not seen the class is right about seven times in ten. Formulas have been added since for what it showed to "
     f"have none, or a wrong one, and this set no longer judges these families: {FAMILIES_KNOWN_SINCE}. Their formulas "
     "are estimates from the kernels' sources: none is fitted to these counters, but they were written with them, and "
-    "those of the other two sets, in view. Of all other kernels it says how well the formulas hold for those that "
-    "nobody knew."
+    "those of the other two sets, in view. With the first of them agreement was 72.2 %. Of all other kernels it says "
+    "how well the formulas hold for those that nobody knew; how well those of these families do, only a fourth set can."
+)
+MENDED_FOR_THE_FOURTH: Final = (
+    "FlashAttention-2's backward pass and that of a layer norm, each kernel of which now has the tensors that it "
+    "moves; recurrent layers of cuDNN, whose products are of the kernels alone that multiply; TF32 of operands that do "
+    "not lie along the inner dimension, which are turned in shared memory first; convolutions of single channels of "
+    "another filter than 3 × 3; `topk` of short rows; `triu` and `tril`; `mish`, `elu`, `log_sigmoid` and the gradient "
+    "of `gelu`; and sorts of so few keys that most of the device has no block"
+)
+FIRST_LOOK_AT_THE_FOURTH: Final = (
+    "This set was written down, of operators and shapes in none of the other sets, while formulas were still being "
+    "mended for what the third had shown, and nobody had looked at its counters when it was judged for the first time: "
+    "the table `Held out, and seen` keeps those figures. Of a kernel that we had not seen the class is right for seven "
+    "tenths of the time, again, and for a tenth nothing is claimed. What was an error by a kernel's own source has "
+    "been mended since, so that the set no longer judges these: "
+    f"{MENDED_FOR_THE_FOURTH}. No constant was fitted to its counters, but they were in view."
 )
 FIRST_LOOK_AT_CONFIDENCE: Final = (
     "At the first look at it, of the kernels of the third set that were said to be under the arithmetic roof with a "
@@ -114,12 +133,14 @@ def counter_section(judged: JudgedRecording) -> Section:
     """The section on one recording."""
     recording, device = judged.recording, judged.device
     of_issue, large = judged.of_issue, judged.large
+    checks = (*_agreement_checks(of_issue), *_byte_checks(large, device))
     return Section(
         title=_title(recording.items),
         where=f"{device.name}, torch {recording.machine.versions.torch}, {recording.machine.date}, "
         f"{recording.ncu or 'no ncu'}",
-        checks=(*_agreement_checks(of_issue), *_byte_checks(large, device)),
+        checks=checks,
         tables=(
+            *((first_look_table(FOURTH, checks, of_issue),) if recording.items is ItemSet.FOURTH else ()),
             confusion(of_issue),
             by_family(of_issue),
             by_half(of_issue, large, device),
@@ -168,6 +189,8 @@ def _title(items: ItemSet) -> str:
             return "Counters, held-out set"
         case ItemSet.THIRD:
             return "Counters, third set"
+        case ItemSet.FOURTH:
+            return "Counters, fourth set"
         case _:
             assert_never(items)
 
@@ -180,6 +203,8 @@ def _sample_note(items: ItemSet) -> str:
             return NO_LONGER_OUT_OF_SAMPLE
         case ItemSet.THIRD:
             return OUT_OF_SAMPLE
+        case ItemSet.FOURTH:
+            return FIRST_LOOK_AT_THE_FOURTH
         case _:
             assert_never(items)
 
@@ -261,18 +286,20 @@ def _written_note(large: Sequence[Held]) -> tuple[str, ...]:
 
 
 def _fed_note(held: Sequence[Held]) -> tuple[str, ...]:
-    """What of the wrong ones among those surely COMPUTE is the counters' other way of counting."""
-    sure = [h for h in held if h.ours.part is Part.COMPUTE and (h.ours.confidence or 0.0) >= SURE]
+    """What of COMPUTE is the counters' other way of counting, and what of it that is sure they say otherwise."""
+    ours = [h for h in held if h.ours.part is Part.COMPUTE and h.ours.confidence is not None]
+    fed = [h for h in ours if not h.agrees and h.agrees_on_chip]
+    sure = [h for h in ours if (h.ours.confidence or 0.0) >= SURE]
     wrong = [h for h in sure if not h.agrees]
-    if not wrong:
+    if not fed:
         return ()
-    near, fed = sum(h.agrees_with_either for h in wrong), sum(h.agrees_on_chip for h in wrong)
+    mean = sum(h.ours.confidence or 0.0 for h in fed) / len(fed)
     return (
-        f"of {len(sure)} kernels that are said to be under the arithmetic roof with a confidence of {SURE} or more the "
-        f"counters say something else of {len(wrong)}: {near} of these are few points apart, and {fed} are products "
-        "whose shared memory is as busy as the matrix units that it feeds, which counters count to memory. A budget "
-        "counts those to compute, as they take half the time with half the arithmetic (see the interventions), so that "
-        "their confidence is not lowered for it",
+        f"{len(fed)} products keep shared memory as busy as the matrix units that it feeds, which counters count to "
+        "memory. A budget counts them to compute, as they take half the time with half the arithmetic (see the "
+        f"interventions), with a confidence of {mean:.2f} in the mean. Of {len(sure)} kernels that are said to be "
+        f"under the arithmetic roof with one of {SURE} or more the counters say something else of {len(wrong)}, of "
+        f"which {sum(h.agrees_with_either for h in wrong)} are few points apart",
     )
 
 

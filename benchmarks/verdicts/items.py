@@ -1,7 +1,7 @@
-"""Every item, in the order in which they are run. ITEMS, HELD_OUT_ITEMS and THIRD_ITEMS are the explicit lists.
+"""Every item, in the order in which they are run. ITEMS, HELD_OUT_ITEMS, THIRD_ITEMS and FOURTH_ITEMS are the lists.
 
-The constants of our roofs were chosen on what was counted of ITEMS. HELD_OUT_ITEMS showed which formulas were missing;
-THIRD_ITEMS say how well all of it holds for others.
+The constants of our roofs were chosen on what was counted of ITEMS. HELD_OUT_ITEMS and then THIRD_ITEMS showed which
+formulas were missing; FOURTH_ITEMS say how well all of it holds for others.
 """
 
 from __future__ import annotations
@@ -10,6 +10,16 @@ from typing import Final, assert_never
 
 from benchmarks.verdicts.item import Item
 from benchmarks.verdicts.items_compiled import COMPILED
+from benchmarks.verdicts.items_fourth_compiled import FOURTH_COMPILED
+from benchmarks.verdicts.items_fourth_matmul import FOURTH_ATTENTIONS, FOURTH_CONVOLUTIONS, FOURTH_MATMULS
+from benchmarks.verdicts.items_fourth_memory import (
+    FOURTH_COPIES,
+    FOURTH_ELEMENTWISE,
+    FOURTH_NORMS,
+    FOURTH_REDUCTIONS,
+    FOURTH_ROWS,
+    FOURTH_SOFTMAXES,
+)
 from benchmarks.verdicts.items_held_out_compiled import HELD_OUT_COMPILED
 from benchmarks.verdicts.items_held_out_matmul import HELD_OUT_ATTENTIONS, HELD_OUT_CONVOLUTIONS, HELD_OUT_MATMULS
 from benchmarks.verdicts.items_held_out_memory import (
@@ -74,6 +84,19 @@ THIRD_ITEMS: Final[tuple[Item, ...]] = (
     *THIRD_COMPILED,
 )
 
+FOURTH_ITEMS: Final[tuple[Item, ...]] = (
+    *FOURTH_MATMULS,
+    *FOURTH_CONVOLUTIONS,
+    *FOURTH_ATTENTIONS,
+    *FOURTH_NORMS,
+    *FOURTH_SOFTMAXES,
+    *FOURTH_ELEMENTWISE,
+    *FOURTH_REDUCTIONS,
+    *FOURTH_ROWS,
+    *FOURTH_COPIES,
+    *FOURTH_COMPILED,
+)
+
 
 def items_of(which: ItemSet) -> tuple[Item, ...]:
     match which:
@@ -83,13 +106,16 @@ def items_of(which: ItemSet) -> tuple[Item, ...]:
             return HELD_OUT_ITEMS
         case ItemSet.THIRD:
             return THIRD_ITEMS
+        case ItemSet.FOURTH:
+            return FOURTH_ITEMS
         case _:
             assert_never(which)
 
 
 def by_name(name: str) -> Item:
     """The item of this name, of whichever set. Raises KeyError where there is none."""
-    found = next((item for item in (*ITEMS, *HELD_OUT_ITEMS, *THIRD_ITEMS) if item.name == name), None)
+    every = (*ITEMS, *HELD_OUT_ITEMS, *THIRD_ITEMS, *FOURTH_ITEMS)
+    found = next((item for item in every if item.name == name), None)
     if found is None:
         raise KeyError(name)
     return found

@@ -94,7 +94,7 @@ def _judged(
         written=sum(cost.writes) * share if cost is not None else 0.0,
         confidence=_confidence(point),
         compute_share=None if point.compute_ns is None or not ns else point.compute_ns / ns,
-        memory_share=None if point.memory_ns is None or not ns else point.memory_ns / ns,
+        memory_share=None if point.memory_ns is None or not ns else max(point.memory_ns, point.near_ns) / ns,
         shared_ratio=shared_over_matrix(events.name(int(work.row[index]))),
     )
 

@@ -18,13 +18,14 @@ TRACED_FILE: Final = "traced.json.gz"
 
 
 class ItemSet(StrEnum):
-    """Which list of items was recorded: the one that the roofs were chosen on, the one held out to test them, whose
-    missing formulas were then added, or the one that judges the formulas since.
+    """Which list of items was recorded: the one that the roofs were chosen on, two that were held out to test them, and
+    whose missing formulas were then added, or the one that judges the formulas since.
     """
 
     FIRST = "first"
     HELD_OUT = "held_out"
     THIRD = "third"
+    FOURTH = "fourth"
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,6 +6,7 @@ Unlike there, a causal mask halves the work, because the fused kernels skip what
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Final
 
 from analyzer.core.trace import OpDetail
 from analyzer.derive.costs.cost import Cost
@@ -120,23 +121,40 @@ def efficient_backward(detail: OpDetail) -> Cost | None:
     return _backward(detail, EFFICIENT_BACKWARD)
 
 
-def masked_by_tiles(op: str, detail: OpDetail, rows: int, columns: int) -> float:
-    """How many times the pairs below a causal mask are in tiles of these sizes that the mask does not hide whole. 1.0
-    without such a mask, or where queries and keys are not the same sequence.
+def filled_up(op: str, detail: OpDetail, rows: int, columns: int) -> float:
+    """How many times the pairs that are looked at are in tiles of these sizes that hold one of them: a kernel goes over
+    whole tiles, at a causal mask and behind the end of a sequence. 1.0 with a window, or with such a mask where queries
+    and keys are not the same sequence.
     """
-    places = {"aten::_flash_attention_forward": FLASH, "aten::_cudnn_attention_forward": CUDNN}.get(op)
-    q, k = shape(detail, 0), shape(detail, 1)
-    if places is None or q is None or k is None or len(q) != 4 or not _is_causal(detail, places):
+    places = _IN_TILES.get(op)
+    if places is None:
         return 1.0
-    length = q[1] if places.is_length_first else q[2]
+    q, k = shape(detail, places.query), shape(detail, places.query + 1)
+    if q is None or k is None or len(q) != 4 or len(k) != 4:
+        return 1.0
+    queries, keys = (t[1] if places.is_length_first else t[2] for t in (q, k))
     has_window = any((numbers(detail, i) or (-1,))[0] >= 0 for i in places.windows)
-    if length != (k[1] if places.is_length_first else k[2]) or has_window or not length:
+    if has_window or not queries or not keys:
         return 1.0
-    tops = range(0, length, rows)
-    pairs = sum(
-        (min(top + rows, length) - top) * min(length, -(-min(top + rows, length) // columns) * columns) for top in tops
-    )
-    return pairs / (length * (length + 1) / 2)
+    tops = range(0, queries, rows)
+    if not _is_causal(detail, places):
+        return len(tops) * rows * _whole(keys, columns) / (queries * keys)
+    if queries != keys:
+        return 1.0
+    pairs = sum(rows * _whole(min(top + rows, keys), columns) for top in tops)
+    return pairs / (keys * (keys + 1) / 2)
+
+
+_IN_TILES: Final = {
+    "aten::_flash_attention_forward": FLASH,
+    "aten::_cudnn_attention_forward": CUDNN,
+    "aten::_efficient_attention_forward": EFFICIENT,
+    "aten::_flash_attention_backward": FLASH_BACKWARD,
+}
+
+
+def _whole(length: int, side: int) -> int:
+    return -(-length // side) * side
 
 
 @dataclass(frozen=True, slots=True)

@@ -21,8 +21,10 @@ class Cost:
     `bytes`. `rereads` are bytes read a second time or more; the cache keeps those from memory as far as it holds the
     `reread_span` that lies between two readings. `is_counted` where the instructions an element are from hardware
     counters of kernels of this kind. `masked_flops` are operations that the kernel does beside `flops` and throws away:
-    where a causal mask cuts through a tile, all of the tile is multiplied. `again` are bytes that accesses through an
-    index move beside `bytes` as far as no cache near the core has kept them, which nothing here can tell.
+    where a causal mask or an end cuts through a tile, all of it is multiplied. `again` are bytes that accesses through
+    an index move beside `bytes` as far as no cache near the core has kept them, which nothing here can tell. `near` is
+    the time that the load/store units need for the first cache and shared memory, as `instructions` count time; None
+    where it is not known.
     """
 
     flops: int | None
@@ -38,6 +40,7 @@ class Cost:
     is_counted: bool = False
     masked_flops: int = 0
     again: int = 0
+    near: int | None = None
 
 
 def moving(reads: Iterable[int], writes: Iterable[int] = (), *, is_floor: bool = False) -> Cost:

@@ -7,10 +7,12 @@ from dataclasses import replace
 from typing import Final
 
 from analyzer.core.trace import OpDetail
-from analyzer.derive.costs.attention import masked_by_tiles
+from analyzer.derive.costs import tiled
+from analyzer.derive.costs.attention import filled_up
 from analyzer.derive.costs.cost import Cost
 from analyzer.derive.costs.instructions import ATTENTION_PAIR
 from analyzer.derive.costs.step import Kernel
+from analyzer.derive.costs.tensors import is_tensor, item_bytes
 
 SYNC_PAIR: Final = 15
 """As `ATTENTION_PAIR`, of FlashAttention-2 made for Ampere: heads of 64, 4 × 16 × 2048 in bf16, without a mask."""
@@ -18,6 +20,7 @@ SYNC_PAIR: Final = 15
 GROUP_THREADS: Final = 128
 
 _FLASH_TILE: Final = re.compile(r"flash_fwd_kernel<Flash_fwd_kernel_traits<\d+, ?(?P<rows>\d+), ?(?P<columns>\d+),")
+_EFFICIENT_TILE: Final = re.compile(r"fmha_cutlassF_b?f16_aligned_(?P<rows>\d+)x(?P<columns>\d+)_rf_sm80")
 _CUDNN_TILE: Final = re.compile(r"sdpa_sm90_flash_fprop_\w*?knob_\d+_(?P<rows>\d+)x(?P<columns>\d+)x\d+_")
 
 PAIR_BYTES: Final = 50
@@ -35,12 +38,31 @@ def fast_float32(detail: OpDetail, whole: Cost, kernel: Kernel) -> Cost | None:
     return replace(whole, crossings=whole.bytes + pairs * widths * PAIR_BYTES // PAIR_WIDTHS)
 
 
+def efficient(detail: OpDetail, whole: Cost, kernel: Kernel) -> Cost | None:
+    """The memory-efficient attention of 16-bit numbers, whose name tells its block of queries and keys."""
+    found = _EFFICIENT_TILE.search(kernel.name)
+    if found is None or not whole.flops or not whole.instructions:
+        return None
+    rows, columns = _sides(found)
+    pairs = whole.instructions / ATTENTION_PAIR
+    cost = _in_tiles("aten::_efficient_attention_forward", detail, whole, (rows, columns), ATTENTION_PAIR)
+    if cost is None or not cost.instructions:
+        return None
+    tiles = cost.instructions / ATTENTION_PAIR / (rows * columns)
+    width = round(whole.flops / (4 * pairs))
+    return replace(cost, near=tiled.efficient_attention((rows, columns), width, tiles, has_bias=is_tensor(detail, 3)))
+
+
 def flash(detail: OpDetail, whole: Cost, kernel: Kernel) -> Cost | None:
     """FlashAttention-2: `mma` has its operands loaded into registers, which costs instructions of its own."""
     found = _FLASH_TILE.search(kernel.name)
     if found is None:
         return None
-    return _in_tiles("aten::_flash_attention_forward", detail, whole, _sides(found), SYNC_PAIR)
+    cost = _in_tiles("aten::_flash_attention_forward", detail, whole, _sides(found), SYNC_PAIR)
+    if cost is None or not cost.instructions:
+        return None
+    near = tiled.attention(kernel.name, item_bytes(detail, 0), cost.instructions / SYNC_PAIR)
+    return replace(cost, near=near)
 
 
 def cudnn_flash(detail: OpDetail, whole: Cost, kernel: Kernel) -> Cost | None:
@@ -60,7 +82,7 @@ def _sides(found: re.Match[str]) -> tuple[int, int]:
 def _in_tiles(op: str, detail: OpDetail, whole: Cost, sides: tuple[int, int], slots: int) -> Cost | None:
     if not whole.flops or not whole.instructions:
         return None
-    more = masked_by_tiles(op, detail, *sides)
+    more = filled_up(op, detail, *sides)
     return replace(
         whole,
         masked_flops=round(whole.flops * (more - 1.0)),

@@ -102,21 +102,29 @@ _ATEN: Final[tuple[tuple[str, int], ...]] = (
 
 _ON_GPU: Final[tuple[tuple[str, int], ...]] = (
     (r"pow", 100),
-    (r"gelu|gelu_backward", 32),
+    (r"gelu", 32),
+    (r"gelu_backward", 45),
+    (r"mish", 57),
+    (r"elu|celu|selu", 32),
+    (r"log_sigmoid_forward", 36),
     (r"erf|erfc|erfinv|native_layer_norm", 24),
     (r"digamma|polygamma", 200),
     (r"_log_softmax", 28),
     (r"cumsum|cumprod", 100),
-    (r"argmax|argmin", 32),
-    (r"amax|amin|max|min|any|all", 22),
-    (r"sum|mean|prod|linalg_vector_norm|norm", 4),
-    (r"var|std|var_mean|std_mean", 28),
+    (r"argmax|argmin", 28),
+    (r"amax|amin|max|min|any|all", 8),
+    (r"sum|mean|prod|linalg_vector_norm|norm", 3),
+    (r"var|std|var_mean|std_mean", 24),
+    (r"softplus", 46),
 )
 """The same for kernels of ATen on a GPU, where these differ: multiprocessor throughput as Nsight Compute counted it on
 an H200 (torch 2.11), in issue slots an element. `amax` and its like look for NaN, `digamma` shifts its argument up in a
 loop of divisions; `log_softmax` is a softmax (40) without its second exponential and product. A scan is an estimate: up
 and down a tree of 1024 elements in shared memory (`tensor_kernel_scan_innermost_dim_impl` in ATen), ten instructions a
-level and two elements. `var` is taken to be as batch norm's statistics, which are Welford's too.
+level and two elements. Of `gelu_backward` (the exponential and four products beside a `gelu`), `mish` (an exponential,
+`log1p` and `tanh`), `elu` (`expm1`) and `log_sigmoid` (an exponential and `log1p`) the functions are estimates, as for
+Inductor above. Reductions are counted without what each of their threads spends (`thread_slots` in
+aten_kernels.py). `softplus` is an estimate too: an exponential, a `log1p` and a division, as for Inductor above.
 """
 
 _COMPILED_ATEN: Final = tuple((re.compile(rf"aten::(?:{pattern})_?"), slots) for pattern, slots in _ATEN)

@@ -16,6 +16,10 @@ WAVE_SIDE: Final = 2_080
 """Edge of the square of outputs that is computed at once: 132 multiprocessors (H100, H200) with a tile of 128 × 256
 each, the largest that cuBLAS takes. Each wave streams the rows and columns of its square."""
 
+TILE_SIDE: Final = 128
+"""The shorter side of that tile. A product that is no higher has one row of them, or of smaller ones side by side, so
+that every column is streamed by one tile, and the rows, all of them, lie in the cache."""
+
 UNEVEN: Final = 1.24
 """Times more than ideal squares that an H200 reads: tiles are walked in strips, and the last wave is not full. Over 20
 products (half 0 of the items) our bytes are nearest to DRAM's at 1.12 to 1.18 as those are counted, and at 1.3 less the
@@ -129,8 +133,8 @@ def _product(
     found = multiplying(2 * out * a[-1], dtype_name(detail, left), reads, (written,))
     batch = math.prod(a[:-2]) or 1
     short, long = sorted((a[-2], b[-1]))
-    if short * long <= WAVE_SIDE**2:
-        return found  # one wave computes it all: what it streams is read once
+    if short * long <= WAVE_SIDE**2 or short <= TILE_SIDE:
+        return found  # one wave computes it all, or one row of tiles: what it streams is read once
     streamed = round(UNEVEN * out * a[-1] * item_bytes(detail, left) * _streams(short))
     again = max(0, streamed - sum(reads[:2]))
     return replace(found, rereads=again, reread_span=(sum(reads[:2]) + written) // batch)

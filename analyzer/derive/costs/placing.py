@@ -13,7 +13,7 @@ from typing import Final
 
 from analyzer.core.trace import OpDetail
 from analyzer.derive.costs.aten_kernels import INDEX_SLOTS
-from analyzer.derive.costs.cost import Cost
+from analyzer.derive.costs.cost import Cost, moving
 from analyzer.derive.costs.indexing import ELEMENTS, adds_whole_rows
 from analyzer.derive.costs.step import Kernel
 from analyzer.derive.costs.tensors import SECTOR_BYTES, item_bytes, numbers, numel, shape
@@ -44,12 +44,36 @@ made a float, scaled, rounded down, made an integer and held against the last on
 FOUND_SLOTS: Final = 12
 """An index of 64 bits loaded and held against the size of the table, and two offsets multiplied out."""
 
+TRIANGLE_SLOTS: Final = 20
+"""A thread of `triu_tril_kernel` beside its divisions: its number, two offsets of 64 bits multiplied out and whether it
+is within the matrix. Read off the source."""
+_TRIANGLE: Final = re.compile(r"triu_tril_kernel<[^<>]*, ?(?P<upper>true|false), ?(?P<each>\d+), ?(?:true|false)>")
+
 _ADDS: Final = re.compile(
     r"indexFuncLargeIndex<[^<>]*, (?P<type>unsigned int|unsigned long), (?P<to>\d), (?P<of>\d), -2, (?:true|false), "
     r"at::"
 )
 """The type of an index, and the dimensions of the target and the source; -2 are indices in one row. Where these are not
 told by the name (-1), or elements go several at a time (torch 2.14 and later), it does not match."""
+
+
+def triangles(detail: OpDetail, whole: Cost, kernel: Kernel) -> Cost | None:
+    """`triu` and `tril`: each thread divides its number, of 64 bits, by every size, and then looks at as many elements
+    as the kernel's name tells. Of the input only what stays is read (`triu_tril_kernel` in ATen's TriangularOps.cu).
+    """
+    dims, found, offset = shape(detail, 0), _TRIANGLE.search(kernel.name), numbers(detail, 1)
+    if not dims or len(dims) < 2 or found is None or not whole.writes or not numel(detail, 0):
+        return None
+    rows, columns, above = dims[-2], dims[-1], offset[0] if offset else 0
+    before = sum(min(columns, max(0, row + above)) for row in range(rows))
+    kept = rows * columns - before
+    if found["upper"] == "false":
+        kept = sum(min(columns, max(0, row + above + 1)) for row in range(rows))
+    read = numel(detail, 0) // (rows * columns) * kept * item_bytes(detail, 0)
+    threads = -(-numel(detail, 0) // int(found["each"]))
+    of_threads = threads * (len(dims) * WIDE_DIVISION_SLOTS + TRIANGLE_SLOTS)
+    slots = of_threads + ELEMENT_SLOTS * numel(detail, 0)
+    return replace(moving((read,), whole.writes), instructions=slots)
 
 
 def gathers(detail: OpDetail, whole: Cost, kernel: Kernel) -> Cost | None:
@@ -113,6 +137,23 @@ def nearest_channels_last(detail: OpDetail, whole: Cost, kernel: Kernel) -> Cost
     out = sum(whole.writes) // item_bytes(detail, 0)
     slots = 3 * WIDE_DIVISION_SLOTS + 2 * SOURCE_SLOTS + 3 * WIDE_PRODUCT_SLOTS + ELEMENT_SLOTS
     return replace(whole, instructions=out * slots)
+
+
+UNFOLD_SLOTS: Final = 45
+"""An output of `im2col_kernel` in ATen's im2col.cuh: four comparisons of 64-bit numbers, two steps of 64-bit addresses,
+a choice, a counter and its end are 21 instructions at half the rate; a load, a store and a branch stand beside them.
+Read off the source."""
+
+
+def unfolds(detail: OpDetail, whole: Cost, kernel: Kernel) -> Cost | None:
+    """A thread finds its window by two divisions of 64-bit numbers and some products, and visits its places."""
+    window = numbers(detail, 1)
+    if not window or not whole.writes:
+        return None
+    size = math.prod(window) if len(window) > 1 else window[0] ** 2
+    out = whole.writes[0] // item_bytes(detail, 0)
+    found = 2 * WIDE_DIVISION_SLOTS + 10 * WIDE_PRODUCT_SLOTS
+    return replace(whole, instructions=out * UNFOLD_SLOTS + out // max(size, 1) * found)
 
 
 def adds_rows(detail: OpDetail, whole: Cost, kernel: Kernel) -> Cost | None:

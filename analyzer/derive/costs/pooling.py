@@ -86,6 +86,19 @@ def pad(detail: OpDetail) -> Cost | None:
     return moving((min(input_bytes(detail, 0), written),), (written,))
 
 
+def unfold(detail: OpDetail) -> Cost | None:
+    """`im2col(x, kernel, dilation, padding, stride)`: an output for each place of each window."""
+    dims = shape(detail, 0)
+    kernel, spread, edges, steps = (numbers(detail, i) for i in range(1, 5))
+    if dims is None or len(dims) not in (3, 4) or not kernel or not spread or not edges or not steps:
+        return None
+    out = math.prod(dims[:-2]) * math.prod(_at(kernel, i) for i in range(2))
+    for i, size in enumerate(dims[-2:]):
+        reach = size + 2 * _at(edges, i) - _at(spread, i) * (_at(kernel, i) - 1) - 1
+        out *= max(0, reach // _at(steps, i) + 1) if _at(steps, i) > 0 else 0
+    return moving((input_bytes(detail, 0),), (out * item_bytes(detail, 0),))
+
+
 def _pooled(detail: OpDetail, dilation: int | None, ceil: int) -> int | None:
     """The elements of a pool's output (`pooling_output_shape` in ATen's Pool.h)."""
     dims, kernel, padding = shape(detail, 0), numbers(detail, 1), numbers(detail, 3)

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+import re
+from dataclasses import dataclass, replace
 from typing import Final
 
 from analyzer.core.trace import OpDetail
 from analyzer.derive.costs.cost import Cost, moving, multiplying
+from analyzer.derive.costs.step import Kernel
 from analyzer.derive.costs.tensors import (
     dense_bytes,
     dtype_name,
@@ -22,6 +24,16 @@ from analyzer.derive.costs.tensors import (
 
 GATES: Final = {0: 1, 1: 1, 2: 4, 3: 3}
 """Gates of a cell by mode: plain with relu, plain with tanh, LSTM, GRU (`cudnnRNNMode_t`)."""
+LSTM: Final = 2
+"""The mode whose cell has a second state."""
+
+
+LAID_OUT_ANEW: Final = re.compile(r"region_transform_")
+"""cuDNN's kernels that lay weights out anew. Nothing is known of what they move, and the layer's products are not
+theirs."""
+
+GATE_SLOTS: Final = 26
+"""A gate of a cell as a `tanh` of `instructions.py`, with its two sums and their loads: an estimate."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,6 +77,19 @@ def mkldnn(detail: OpDetail) -> Cost | None:
     out = tokens * hidden[1] * item_bytes(detail, 0)
     flops = 2 * tokens * (math.prod(inner) + math.prod(hidden))
     return multiplying(flops, dtype_name(detail, 0), reads, (out,))
+
+
+def cell(detail: OpDetail, whole: Cost, kernel: Kernel) -> Cost | None:
+    """cuDNN's `elemWiseRNNcell`, one thread a number of the hidden state: products of the input and of the state for
+    each gate become the new state. It multiplies no matrices. What it keeps for the backward pass is not known.
+    """
+    mode = numbers(detail, CUDNN.mode)
+    if kernel.launch is None or not mode or mode[0] not in GATES:
+        return None
+    gates, states = GATES[mode[0]], 2 if mode[0] == LSTM else 1
+    state = kernel.launch.all_threads * item_bytes(detail, 0)
+    found = moving((2 * gates * state, states * state), (states * state,))
+    return replace(found, instructions=(gates + 1) * GATE_SLOTS * kernel.launch.all_threads)
 
 
 def lstm_cell(detail: OpDetail) -> Cost | None:

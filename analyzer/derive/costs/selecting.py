@@ -32,11 +32,31 @@ def counts_digits(detail: OpDetail, whole: Cost, kernel: Kernel) -> Cost | None:
     if kernel.launch is None or not input_bytes(detail, 0):
         return None
     cost = moving((input_bytes(detail, 0),), (kernel.launch.blocks * DIGITS * COUNT_BYTES,))
-    return replace(cost, instructions=DIGIT_SLOTS * numel(detail, 0))
+    of_threads = COUNTING_THREAD * kernel.launch.all_threads
+    return replace(cost, instructions=DIGIT_SLOTS * numel(detail, 0) + of_threads)
+
+
+COUNTING_THREAD: Final = 82
+"""Each of its threads beside the elements: two divisions, which find the row that its block has a part of and where
+that begins (21 each, `placing.DIVISION_SLOTS`), its counter cleared, read and written, three waits for the
+block, and how many elements it has (40). Read off the source."""
+PICKING_THREAD: Final = 124
+"""The same of `gatherTopK`, which finds its row in the input and in both outputs: four divisions, and two more numbers
+to load."""
+
+
+PICK_SLOTS: Final = 60
+"""An element of `gatherTopK`: its place, its bits in order and two comparisons (24), and a sum over the block of who is
+above the k-th value (`exclusiveBinaryPrefixScan` in ATen's ScanUtils.cuh: 36). That is a vote and two counts of bits,
+which come at 16 a clock (20); three waits for the block, and the warp's count and its neighbour's through shared memory
+(8); the eight counts, which the first thread adds up, spread over eight warps (4); and the result (4). The same sum
+again, of those like the k-th value until as many as are wanted are found, is not counted. Read off the source."""
 
 
 def picks(detail: OpDetail, whole: Cost, kernel: Kernel) -> Cost | None:
-    """`gatherTopK`: the input is read, values and places are written. Its arithmetic is unknown: it adds up over each
-    256 elements, once for those above the k-th value, and again until as many like it as are wanted are found.
-    """
-    return moving((input_bytes(detail, 0),), whole.writes) if input_bytes(detail, 0) else None
+    """`gatherTopK`: the input is read, values and places are written."""
+    if not input_bytes(detail, 0):
+        return None
+    threads = kernel.launch.all_threads if kernel.launch is not None else 0
+    slots = PICK_SLOTS * numel(detail, 0) + PICKING_THREAD * threads
+    return replace(moving((input_bytes(detail, 0),), whole.writes), instructions=slots)

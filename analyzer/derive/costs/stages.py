@@ -14,12 +14,24 @@ from enum import Enum
 from typing import Final
 
 from analyzer.core.trace import OpDetail
-from analyzer.derive.costs import fused_attention, layouts, placing, reductions, selecting
+from analyzer.derive.costs import (
+    flash_backward,
+    fused_attention,
+    layouts,
+    multi_tensor,
+    normalisation,
+    placing,
+    recurrent,
+    reductions,
+    selecting,
+    sorting,
+    tiled,
+)
 from analyzer.derive.costs.aten_kernels import template_slots
 from analyzer.derive.costs.cost import Cost, moving
-from analyzer.derive.costs.elementwise import INDEX_BYTES
 from analyzer.derive.costs.launch import Launch
 from analyzer.derive.costs.step import Formula, Kernel, counted
+from analyzer.derive.costs.strided import WARP
 from analyzer.derive.costs.tensors import dense_bytes, input_bytes, is_tensor, item_bytes, numel, shape
 
 PARTIAL_BYTES: Final = 4
@@ -29,10 +41,6 @@ LEAST_SPLITS: Final = 2
 
 ROWS_AT_ONCE: Final = 264
 """Two blocks on each of the 132 multiprocessors of an H100 or H200."""
-
-
-DIGITS: Final = 256
-"""CUB sorts eight bits a pass."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +58,8 @@ class Stage:
 class _Kind(Enum):
     STEP = "one kernel does a step"
     BESIDE = "one kernel does what is beside the operator"
-    SHARED_BESIDE = "several kernels do it"
+    SHARED = "several kernels do a step"
+    SHARED_BESIDE = "several kernels do what is beside the operator"
 
 
 def stage_of(op: str, detail: OpDetail, kernel: str, whole: Cost, launch: Launch | None = None) -> Stage | None:
@@ -64,7 +73,11 @@ def stage_of(op: str, detail: OpDetail, kernel: str, whole: Cost, launch: Launch
                 return None
             if cost is None:
                 continue
-            return Stage(cost, is_shared=kind is _Kind.SHARED_BESIDE, is_beside=kind is not _Kind.STEP)
+            return Stage(
+                cost,
+                is_shared=kind in (_Kind.SHARED, _Kind.SHARED_BESIDE),
+                is_beside=kind in (_Kind.BESIDE, _Kind.SHARED_BESIDE),
+            )
     return None
 
 
@@ -88,6 +101,18 @@ def _maps_first(slots: int) -> Formula:
     return formula
 
 
+PLANE_SLOTS: Final = 20
+PLANE_THREAD_SLOTS: Final = 61
+"""`batch_norm_transform_input_kernel`: each thread first loads what holds for its channel. 30 slots an element where a
+thread has six (planes of 56 × 56), 22 where it has 24 (112 × 112, of 32 images)."""
+
+
+def _maps_planes(detail: OpDetail, whole: Cost, kernel: Kernel) -> Cost | None:
+    threads = kernel.launch.all_threads if kernel.launch is not None else 0
+    cost = moving((input_bytes(detail, 0),), (dense_bytes(detail, 0),))
+    return counted(cost, PLANE_SLOTS * numel(detail, 0) + PLANE_THREAD_SLOTS * threads)
+
+
 def _thrice(detail: OpDetail, whole: Cost, kernel: Kernel) -> Cost | None:
     """A softmax whose rows fit no shared memory reads them for the maximum, the sum and the result. A block has one
     row, and two blocks of 1024 threads are on each of an H200's multiprocessors.
@@ -100,32 +125,6 @@ def _thrice(detail: OpDetail, whole: Cost, kernel: Kernel) -> Cost | None:
     return replace(whole, rereads=2 * read, reread_span=span)
 
 
-def _sort_pass(detail: OpDetail, whole: Cost, kernel: Kernel) -> Cost | None:
-    """One digit: keys and places are read, and written where they belong."""
-    moved = _pairs_bytes(detail)
-    return None if moved is None else counted(moving((moved,), (moved,)), 124 * numel(detail, 0))
-
-
-def _sort_histogram(detail: OpDetail, whole: Cost, kernel: Kernel) -> Cost | None:
-    return None if _pairs_bytes(detail) is None else _reads_first(34)(detail, whole, kernel)
-
-
-def _sort_sums(detail: OpDetail, whole: Cost, kernel: Kernel) -> Cost | None:
-    sums = DIGITS * item_bytes(detail, 0) * INDEX_BYTES
-    return counted(moving((sums,), (sums,)), 10 * sums)
-
-
-def _sort_places(detail: OpDetail, whole: Cost, kernel: Kernel) -> Cost | None:
-    """The places 0, 1, 2, …, with a division for each."""
-    return counted(moving((), (numel(detail, 0) * INDEX_BYTES,)), 82 * numel(detail, 0))
-
-
-def _pairs_bytes(detail: OpDetail) -> int | None:
-    """Keys with their places; None for anything but one row, which is sorted another way."""
-    dims = shape(detail, 0)
-    return numel(detail, 0) * (item_bytes(detail, 0) + INDEX_BYTES) if dims and math.prod(dims) == max(dims) else None
-
-
 def _adds_splits(detail: OpDetail, whole: Cost, kernel: Kernel) -> Cost | None:
     """Adds up the parts of a split product: at least two of them, mostly still in the cache."""
     if not whole.writes or not is_tensor(detail, 0):
@@ -134,13 +133,35 @@ def _adds_splits(detail: OpDetail, whole: Cost, kernel: Kernel) -> Cost | None:
     return counted(moving((LEAST_SPLITS * out * PARTIAL_BYTES,), whole.writes), 10 * out)
 
 
+COUNTED_FILTER: Final = (3, 3)
+"""Of the depthwise convolutions that counters were held against, whose outputs take 26 slots for each place."""
+COUNTED_OUTPUT: Final = 26 * 9
+DEPTHWISE_OUTPUT: Final = 87
+"""Of these the output's own, whatever its filter: three divisions by numbers of the launch, which find its place (21
+each, `placing.DIVISION_SLOTS`), its offsets, its bias and its store. The rest is the places'. Read off the
+source (`conv_depthwise2d_forward_kernel` in ATen's DepthwiseConv2d.cu)."""
+
+
 def _depthwise(slots: int) -> Formula:
-    """A convolution of single channels: multiply-adds outside the tensor cores, each with its loads and index."""
+    """A convolution of single channels by cuDNN: multiply-adds outside the tensor cores, each with its loads."""
 
     def formula(detail: OpDetail, whole: Cost, kernel: Kernel) -> Cost | None:
-        return replace(whole, instructions=slots * whole.flops // 2, is_counted=True) if whole.flops else None
+        is_counted = (shape(detail, 1) or ())[2:] == COUNTED_FILTER
+        return replace(whole, instructions=slots * whole.flops // 2, is_counted=is_counted) if whole.flops else None
 
     return formula
+
+
+def _single_channels(detail: OpDetail, whole: Cost, kernel: Kernel) -> Cost | None:
+    """ATen's own convolution of single channels: what an output takes, and each place of its filter beside that."""
+    size = (shape(detail, 1) or ())[2:]
+    places = math.prod(size)
+    if not whole.flops or not places:
+        return None
+    each = (COUNTED_OUTPUT - DEPTHWISE_OUTPUT) / math.prod(COUNTED_FILTER)
+    outputs = whole.flops / 2 / places
+    slots = round(outputs * (DEPTHWISE_OUTPUT + each * places))
+    return replace(whole, instructions=slots, is_counted=size == COUNTED_FILTER)
 
 
 def _keeps_losses(detail: OpDetail, whole: Cost, kernel: Kernel) -> Cost | None:
@@ -149,6 +170,10 @@ def _keeps_losses(detail: OpDetail, whole: Cost, kernel: Kernel) -> Cost | None:
     """
     written = dense_bytes(detail, 0)
     return replace(whole, bytes=sum(whole.reads) + written, writes=(written,))
+
+
+JOIN_SLOTS: Final = 5
+"""`warp_reduce` of a maximum and of a sum, a level: two shuffles, a comparison and a choice, and an addition."""
 
 
 def _power_of_two(slots: int) -> Formula:
@@ -161,7 +186,9 @@ def _power_of_two(slots: int) -> Formula:
         if not dims or not dims[-1]:
             return None
         rows, width = numel(detail, 0) // dims[-1], 1 << (dims[-1] - 1).bit_length()
-        return replace(whole, instructions=slots * rows * width, is_counted=True)
+        lanes = min(width, WARP)
+        joined = JOIN_SLOTS * lanes * (lanes.bit_length() - 1)
+        return replace(whole, instructions=rows * (slots * width + joined), is_counted=True)
 
     return formula
 
@@ -177,7 +204,10 @@ _SORT = r"aten::(?:sort|argsort|_sort)"
 _PRODUCT = r"aten::(?:mm|bmm|addmm|baddbmm|_addmm_activation|linear|_scaled_mm|_int_mm)"
 _CONVOLUTION = r"aten::(?:cudnn_)?convolution(?:_relu|_add_relu)?"
 _NEAREST = r"aten::(?:_upsample_nearest_exact|upsample_nearest)2d"
+_LISTS = r"aten::_(?:foreach_\w+|fused_(?:adamw?|sgd|adagrad)_)"
 _SUM = r"aten::(?:sum|nansum|prod)"
+_FLASH_BACKWARD = r"aten::_flash_attention_backward"
+_NORM_BACKWARD = r"aten::native_layer_norm_backward"
 
 _STAGES: Final[tuple[tuple[re.Pattern[str], re.Pattern[str], Formula, _Kind], ...]] = tuple(
     (re.compile(ops), re.compile(names), formula, kind)
@@ -185,10 +215,11 @@ _STAGES: Final[tuple[tuple[re.Pattern[str], re.Pattern[str], Formula, _Kind], ..
         (_NORM, r"batch_norm_collect_statistics_channels_last_kernel", _reads_first(39), _Kind.STEP),
         (_NORM, r"batch_norm_transform_input_channels_last_kernel", _maps_first(15), _Kind.STEP),
         (_NORM, r"batch_norm_collect_statistics\w*_kernel", _reads_first(28), _Kind.STEP),
-        (_NORM, r"batch_norm_transform_input\w*_kernel", _maps_first(30), _Kind.STEP),
+        (_NORM, r"batch_norm_transform_input\w*_kernel", _maps_planes, _Kind.STEP),
         (_GROUP_NORM, r"RowwiseMomentsCUDAKernel", _reads_first(31), _Kind.STEP),
         (_GROUP_NORM, r"GroupNormKernelImplInternal", _maps_first(12), _Kind.STEP),
         (r"aten::(?:gather|scatter\w*)", r"_scatter_gather_elementwise_kernel", placing.gathers, _Kind.STEP),
+        (r"aten::(?:triu|tril)_?", r"triu_tril_kernel<", placing.triangles, _Kind.STEP),
         (_LOOKUP, r"vectorized_gather_kernel<16,", placing.gathers_rows, _Kind.STEP),
         (_LOOKUP, r"index_elementwise_kernel<", placing.indexes, _Kind.STEP),
         (r"aten::_embedding_bag(?:_forward_only)?", r"EmbeddingBag_updateOutputKernel", placing.bags, _Kind.STEP),
@@ -197,22 +228,35 @@ _STAGES: Final[tuple[tuple[re.Pattern[str], re.Pattern[str], Formula, _Kind], ..
         (_POOL, r"max_pool_forward|avg_pool[23]d_out", placing.pools, _Kind.STEP),
         (_NEAREST, r"upsample_nearest2d_nhwc_out_frame<", placing.nearest_channels_last, _Kind.STEP),
         (r"aten::_?upsample_\w+[123]d", r"upsample_", placing.resizes, _Kind.STEP),
+        (r"aten::im2col", r"im2col_kernel<", placing.unfolds, _Kind.STEP),
         (r"aten::index_add_", r"indexFuncLargeIndex<", placing.adds_rows, _Kind.STEP),
         (r"aten::topk", r"mbtopk::computeBlockDigitCounts<", selecting.counts_digits, _Kind.STEP),
+        (_SORT, r"radixSortKVInPlace<", sorting.in_a_block, _Kind.STEP),
         (r"aten::topk", r"mbtopk::gatherTopK<", selecting.picks, _Kind.STEP),
         (_SUM, r"reduce_kernel<", reductions.converted, _Kind.STEP),
         (r"aten::_softmax", r"softmax_warp_forward<", _power_of_two(42), _Kind.STEP),
         (r"aten::_log_softmax", r"softmax_warp_forward<", _power_of_two(28), _Kind.STEP),
         (r"aten::_?(?:log_)?softmax", r"cunn_(?:Spatial)?SoftMaxForward<", _thrice, _Kind.STEP),
-        (r"aten::_conv_depthwise2d", r"conv_depthwise2d_forward_kernel", _depthwise(26), _Kind.STEP),
+        (r"aten::_conv_depthwise2d", r"conv_depthwise2d_forward_kernel", _single_channels, _Kind.STEP),
         (_CONVOLUTION, r"conv2d_c1_k1_nhwc", _depthwise(4), _Kind.STEP),
         (r"aten::_efficient_attention_forward", r"fmha_cutlassF_f32_", fused_attention.fast_float32, _Kind.STEP),
+        (r"aten::_efficient_attention_forward", r"fmha_cutlassF_b?f16_", fused_attention.efficient, _Kind.STEP),
         (r"aten::_flash_attention_forward", r"flash_fwd_kernel<", fused_attention.flash, _Kind.STEP),
+        (_FLASH_BACKWARD, r"flash_bwd_dot_do_o_kernel<true", flash_backward.prepares, _Kind.STEP),
+        (_FLASH_BACKWARD, r"flash_bwd_dq_dk_dv_loop", flash_backward.multiplies, _Kind.STEP),
+        (_FLASH_BACKWARD, r"flash_bwd_convert_dq_kernel<", flash_backward.converts, _Kind.STEP),
+        (r"aten::_cudnn_rnn", r"elemWiseRNNcell<", recurrent.cell, _Kind.BESIDE),
+        (_NORM_BACKWARD, r"layer_norm_grad_input_kernel", normalisation.gradient_of_rows, _Kind.STEP),
+        (_NORM_BACKWARD, r"GammaBetaBackward", normalisation.gradient_of_columns, _Kind.SHARED),
         (r"aten::_cudnn_attention_forward", r"sdpa_sm90_flash_fprop", fused_attention.cudnn_flash, _Kind.STEP),
-        (_SORT, r"DeviceRadixSortOnesweepKernel", _sort_pass, _Kind.STEP),
-        (_SORT, r"DeviceRadixSortHistogramKernel", _sort_histogram, _Kind.STEP),
-        (_SORT, r"DeviceRadixSortExclusiveSumKernel", _sort_sums, _Kind.STEP),
-        (_SORT, r"fill_reverse_indices_kernel", _sort_places, _Kind.STEP),
+        (_SORT, r"DeviceRadixSortOnesweepKernel", sorting.one_pass, _Kind.STEP),
+        (_SORT, r"DeviceRadixSortHistogramKernel", sorting.histogram, _Kind.STEP),
+        (_SORT, r"DeviceRadixSortExclusiveSumKernel", sorting.sums, _Kind.STEP),
+        (_SORT, r"fill_reverse_indices_kernel", sorting.places, _Kind.STEP),
+        (_LISTS, r"multi_tensor_apply_kernel<", multi_tensor.launched, _Kind.STEP),
+        (rf"{_PRODUCT}|{_CONVOLUTION}", r"Kernel2?<cutlass_(?:75_|80_)?tensorop_", tiled.product, _Kind.STEP),
+        (_PRODUCT, r"sm80_xmma_gemm_f32f32_f32f32_", tiled.plain, _Kind.SHARED),
+        (rf"{_PRODUCT}|{_CONVOLUTION}", r"nvjet_sm90_|sm90_xmma_(?:gemm|fprop)_", tiled.hopper, _Kind.STEP),
         (_PRODUCT, r"splitKreduce_kernel", _adds_splits, _Kind.BESIDE),
         (_CONVOLUTION, r"nchwToNhwcKernel", layouts.tiled_layout, _Kind.BESIDE),
         (_CONVOLUTION, r"nchwToNhwcKernel|nhwcAddPaddingKernel", layouts.changes_layout, _Kind.SHARED_BESIDE),

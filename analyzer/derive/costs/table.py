@@ -18,15 +18,17 @@ from analyzer.derive.costs import (
     inductor,
     lists,
     matmul,
+    multi_tensor,
     normalisation,
     pooling,
     recurrent,
 )
-from analyzer.derive.costs.aten_kernels import is_strided, template_slots
+from analyzer.derive.costs.aten_kernels import is_strided, template_slots, thread_slots
 from analyzer.derive.costs.cost import Cost
 from analyzer.derive.costs.instructions import aten_slots, is_counted, power_slots
 from analyzer.derive.costs.launch import Launch
 from analyzer.derive.costs.normalisation import row_slots
+from analyzer.derive.costs.reductions import scattered_slots
 from analyzer.derive.costs.strided import crossings
 from analyzer.derive.costs.tensors import numel, tensor_inputs
 
@@ -136,6 +138,7 @@ TABLE: Final[tuple[tuple[str, Formula], ...]] = (
     (r"aten::(?:max_pool[23]d_with_indices|avg_pool[23]d|_adaptive_avg_pool[23]d)_backward", pooling.pool_backward),
     (rf"aten::{_SIZED}", pooling.upsample),
     (rf"aten::{_SIZED}_backward", pooling.upsample_backward),
+    (r"aten::im2col", pooling.unfold),
     (r"aten::(?:constant_pad_nd|(?:reflection|replication)_pad[123]d)", pooling.pad),
     (rf"aten::(?:fill|zero|{_RANDOM})_|aten::bernoulli_", elementwise.writes_first),
     (r"aten::copy_", elementwise.copies),
@@ -179,6 +182,7 @@ TRITON: Final = re.compile(r"triton_(?:poi|red|per|for|unk|split)_\w+")
 """Pointwise, reduction, persistent, foreach kernels. Templates (`triton_tem_…`, `triton_mm`) multiply matrices whose
 shapes their arguments do not tell, so they have no formula."""
 
+_RECURRENT: Final = re.compile(r"aten::_cudnn_rnn(?:_backward)?")
 _COMPILED: Final = tuple((re.compile(pattern), formula) for pattern, formula in TABLE)
 _COMPILED_LISTS: Final = tuple((re.compile(pattern), formula) for pattern, formula in LISTS)
 
@@ -203,10 +207,10 @@ def cost_of(name: str, detail: OpDetail | None, kernel: str | None = None, launc
         return None
     if cost is None or cost.instructions is not None:
         return cost
-    return _with_arithmetic(cost, name, detail, kernel)
+    return _with_arithmetic(cost, name, detail, kernel, launch)
 
 
-def _with_arithmetic(cost: Cost, name: str, detail: OpDetail, kernel: str | None) -> Cost:
+def _with_arithmetic(cost: Cost, name: str, detail: OpDetail, kernel: str | None, launch: Launch | None) -> Cost:
     """With the instructions of an operator of ATen, those of its kernel's template included, and what it crosses."""
     elements = max((numel(detail, i) for i in tensor_inputs(detail)), default=0) or lists.list_elements(detail)
     slots = power_slots(name, detail) or aten_slots(name, is_gpu=kernel is not None)
@@ -214,9 +218,11 @@ def _with_arithmetic(cost: Cost, name: str, detail: OpDetail, kernel: str | None
         return cost
     if kernel is None:
         return replace(cost, instructions=None if _is_double(detail) else slots * elements)
+    of_threads = thread_slots(kernel) * (launch.all_threads if launch is not None else 0)
+    of_threads += scattered_slots(detail, kernel)
     return replace(
         cost,
-        instructions=(slots + template_slots(kernel)) * elements + row_slots(name, detail),
+        instructions=(slots + template_slots(kernel)) * elements + row_slots(name, detail) + of_threads,
         dtype="float64" if _is_double(detail) else cost.dtype,
         is_counted=is_counted(name),
         crossings=_crossings(cost, detail) if is_strided(kernel) else None,
@@ -237,12 +243,16 @@ def formula_of(name: str) -> Formula | None:
 def _formula_cost(name: str, detail: OpDetail, kernel: str | None, launch: Launch | None) -> Cost | None:
     if name == "aten::index":
         return indexing.index(detail, kernel, launch) if kernel is not None and launch is not None else None
+    if kernel is not None and _RECURRENT.fullmatch(name) and recurrent.LAID_OUT_ANEW.search(kernel):
+        return None
     formula = formula_of(name)
     if formula is not None:
         return formula(detail)
     over_lists = _list_formula_of(name)
     item = lists.item_bytes_of_kernel(kernel) if kernel is not None else None
-    return over_lists(detail, item) if over_lists is not None and item is not None else None
+    if over_lists is None or item is None or kernel is None:
+        return None
+    return over_lists(detail, item) or multi_tensor.of_launch(name, kernel, launch)
 
 
 @lru_cache(maxsize=1 << 12)

@@ -48,10 +48,10 @@ def _of(held: tuple[Held, ...], item: str, kernel: str = "") -> Held:
 @pytest.mark.parametrize(
     ("figure", "floor"),
     [
-        ("agreement by time, kernels ≥ 5 µs, unknown counted against us", 0.91),
+        ("agreement by time, kernels ≥ 5 µs, unknown counted against us", 0.926),
         ("agreement by time where we judged and the throughputs are over 5 points apart", 0.98),
-        ("not what is asked: the first figure, with products whose tile says", 0.975),
-        ("not what is asked: the first figure, with either part right", 0.98),
+        ("not what is asked: the first figure, with products whose tile says", 0.989),
+        ("not what is asked: the first figure, with either part right", 0.991),
         ("not what is asked: the first of these, less the writes that stay in the L2", 0.84),
         ("our bytes within 15 % of DRAM's, kernels larger than the L2, unknown counted against us", 0.75),
     ],
@@ -70,9 +70,11 @@ def test_both_halves_of_the_items_agree_where_counters_tell_two_parts_apart(held
 
 
 def test_a_class_that_is_stated_as_sure_is_one_that_the_counters_could_say(held: tuple[Held, ...]) -> None:
-    """Over 70 were stated so before a third set showed that traffic misses the counters by 30 % and not 15 %."""
+    """Over 70 were stated so before a third set showed that traffic misses the counters by 30 % and not 15 %, and
+    before products were doubted whose shared memory is as busy as the matrix units.
+    """
     sure = [h for h in held if h.ours.ns >= LEAST_NS and (h.ours.confidence or 0.0) >= 0.9]
-    assert len(sure) > 50
+    assert len(sure) > 45
     assert [h.item for h in sure if not h.agrees_with_either] == []
 
 

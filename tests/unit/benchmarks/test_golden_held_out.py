@@ -47,9 +47,9 @@ def test_no_file_is_large_and_none_names_a_machines_folder() -> None:
     ("figure", "floor"),
     [
         # 75.0 %, 87.9 %, 79.3 %, 64.8 % and 78.9 % when it was recorded.
-        ("agreement by time, kernels ≥ 5 µs, unknown counted against us", 0.91),
+        ("agreement by time, kernels ≥ 5 µs, unknown counted against us", 0.925),
         ("agreement by time where we judged and the throughputs are over 5 points apart", 0.925),
-        ("not what is asked: the first figure, with either part right", 0.93),
+        ("not what is asked: the first figure, with either part right", 0.956),
         ("our bytes within 15 % of DRAM's, kernels larger than the L2, unknown counted against us", 0.71),
         ("not what is asked: the first of these, less the writes that stay in the L2", 0.87),
     ],
@@ -97,7 +97,6 @@ def test_no_kernel_of_five_microseconds_is_left_without_a_class(judged: JudgedRe
         ("relu6_fp32_nhwc_32x96x112x112", "", Part.MEMORY),
         # A switch over the type of each of two inputs.
         ("residual_wide_bf16_4096x4096", "", Part.COMPUTE),
-        ("sum_rows_bf16_8192x11008", "", Part.COMPUTE),
         ("log_softmax_bf16_2048x50257", "", Part.MEMORY),
         # Tiles of 32 × 32 for three channels.
         ("conv_7x7_s2_fp32_nchw_8x3x224x224x64", "nchwToNhwc", Part.COMPUTE),

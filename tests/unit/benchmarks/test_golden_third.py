@@ -54,12 +54,12 @@ def test_every_kernel_has_its_counters(judged: JudgedRecording) -> None:
 @pytest.mark.parametrize(
     ("figure", "floor"),
     [
-        ("agreement by time, kernels ≥ 5 µs, unknown counted against us", 0.7218),
-        ("agreement by time where we judged", 0.744),
-        ("agreement by time where we judged and the throughputs are over 5 points apart", 0.81),
-        ("not what is asked: the first figure, with either part right", 0.814),
-        ("our bytes within 15 % of DRAM's, kernels larger than the L2, unknown counted against us", 0.542),
-        ("not what is asked: the first of these, less the writes that stay in the L2", 0.792),
+        ("agreement by time, kernels ≥ 5 µs, unknown counted against us", 0.836),
+        ("agreement by time where we judged", 0.838),
+        ("agreement by time where we judged and the throughputs are over 5 points apart", 0.914),
+        ("not what is asked: the first figure, with either part right", 0.93),
+        ("our bytes within 15 % of DRAM's, kernels larger than the L2, unknown counted against us", 0.557),
+        ("not what is asked: the first of these, less the writes that stay in the L2", 0.799),
     ],
 )
 def test_the_agreement_is_kept(judged: JudgedRecording, figure: str, floor: float) -> None:
@@ -85,6 +85,16 @@ def test_the_page_says_which_families_the_set_no_longer_judges(judged: JudgedRec
         ("upsample_nearest2d_nhwc_out_frame", Part.COMPUTE),
         ("ReduceOp<long,", Part.MEMORY),
         ("vectorized_gather_kernel", Part.MEMORY),
+        # What asks shared memory and the first cache for more than it multiplies.
+        ("cutlass_75_tensorop", Part.MEMORY),
+        ("fprop_optimized", Part.MEMORY),
+        ("Flash_fwd_kernel_traits<256", Part.MEMORY),
+        ("radixSortKVInPlace", Part.MEMORY),
+        # Instructions read off their sources.
+        ("mbtopk::gatherTopK", Part.COMPUTE),
+        ("im2col_kernel", Part.COMPUTE),
+        ("flip_kernel_impl", Part.COMPUTE),
+        ("float8_copy_kernel", Part.COMPUTE),
     ],
 )
 def test_kernels_of_the_families_known_since_are_of_the_counters_class(
@@ -95,29 +105,65 @@ def test_kernels_of_the_families_known_since_are_of_the_counters_class(
     assert {h.ours.part for h in found} == {h.truth for h in found} == {part}
 
 
-def test_where_the_source_does_not_tell_the_arithmetic_no_class_is_stated(judged: JudgedRecording) -> None:
+def test_a_row_that_does_not_fill_its_threads_is_arithmetic(judged: JudgedRecording) -> None:
+    for item in ("pool_all_fp32_64x512x14x14", "bias_gradient_conv_fp16_64x256x28x28", "softmax_fp32_131072x32"):
+        longest = max((h for h in judged.held if h.item == item), key=lambda h: h.ours.ns)
+        assert longest.ours.part is longest.truth is Part.COMPUTE
+
+
+def test_what_is_estimated_near_a_border_is_not_stated_as_sure(judged: JudgedRecording) -> None:
     (picks,) = [h for h in judged.held if "mbtopk::gatherTopK" in h.ours.name]
-    assert picks.ours.part is Part.UNKNOWN_KERNELS
     (adds,) = [h for h in judged.held if "indexFuncLargeIndex" in h.ours.name]
     assert adds.agrees_with_either
     assert (adds.ours.confidence or 0.0) < 0.5
+    assert (picks.ours.confidence or 0.0) < 0.7
     for one in (picks, adds):
         assert one.ours.bytes == pytest.approx(one.counters.dram_bytes, rel=0.15)
+
+
+@pytest.mark.parametrize(
+    ("item", "kernel"),
+    [
+        ("linear_fp16_512x1024x50257", "cutlass_75"),
+        ("scores_fp16_3072x49x32x49", "cutlass_75"),
+        ("block_deit_64x384", "fprop_optimized"),
+        ("attention_flash_causal_bf16_4x8x1024x256", "flash_fwd"),
+        ("attention_flash_causal_bf16_2x32x1024x96", "flash_fwd"),
+        ("mm_int8_1024x4096x11008", "cutlass_80"),
+        ("project_bf16_1024x3584x18944", "coopB"),
+        ("mm_fp8_4096x2048x8192", "coopA"),
+        ("linear_bf16_4096x1152x4608", "192x192"),
+        ("conv_3x3_s1_bf16_nhwc_4x320x64x64x320", "256x64x32"),
+        ("project_tf32_4096x1024x4096", "sm90_xmma"),
+        ("sort_fp32_2048x1024", "radixSort"),
+    ],
+)
+def test_what_shared_memory_is_asked_for_follows_from_the_tile(judged: JudgedRecording, item: str, kernel: str) -> None:
+    """By counters from 30 to 94 % of its time, of which nothing but the kernel's name, shapes and launch tell."""
+    found = max((h for h in judged.held if h.item == item and kernel in h.ours.name), key=lambda h: h.ours.ns)
+    assert found.ours.memory_share is not None
+    assert found.counters.memory_percent is not None
+    assert 100 * found.ours.memory_share == pytest.approx(found.counters.memory_percent, rel=0.16)
 
 
 def test_what_a_trace_does_not_show_is_most_of_what_we_call_latency_wrongly(judged: JudgedRecording) -> None:
     """Of these none may be stated as sure: half of them work, in a cache or in instructions that nobody counts."""
     wrong = [h for h in judged.of_issue if h.ours.part is Part.LATENCY and h.ours.ns > 10_000 and not h.agrees]
-    assert len(wrong) >= 15
+    assert len(wrong) >= 10
     assert max(h.ours.confidence or 0.0 for h in wrong) < 0.6
 
 
-@pytest.mark.parametrize("part", [Part.COMPUTE, Part.MEMORY])
-def test_of_the_classes_stated_as_sure_the_counters_could_say_as_many(judged: JudgedRecording, part: Part) -> None:
-    """Of memory it was 0.89, and 0.82 strictly, before this set was known; the errors of doubt.py are wider since."""
+@pytest.mark.parametrize(("part", "least"), [(Part.COMPUTE, 35), (Part.MEMORY, 60)])
+def test_of_the_classes_stated_as_sure_the_counters_could_say_as_many(
+    judged: JudgedRecording, part: Part, least: int
+) -> None:
+    """Of memory it was 0.89, and 0.82 strictly, before this set was known; the errors of doubt.py are wider since, and
+    of products whose shared memory is as busy as the matrix units none is sure any more.
+    """
     sure = [h for h in judged.of_issue if h.ours.part is part and (h.ours.confidence or 0.0) >= 0.9]
-    assert len(sure) > 50
+    assert len(sure) >= least
     assert sum(h.agrees_with_either for h in sure) / len(sure) > 0.95
+    assert sum(h.agrees for h in sure) / len(sure) > 0.92
 
 
 def test_confidence_is_said_to_know_this_set_and_what_is_wrong_of_the_sure_is_told_apart(
@@ -125,9 +171,11 @@ def test_confidence_is_said_to_know_this_set_and_what_is_wrong_of_the_sure_is_to
 ) -> None:
     section = together_section([judged])
     assert FIRST_LOOK_AT_CONFIDENCE in section.notes
-    (note,) = [n for n in section.notes if n.startswith("of ") and "arithmetic roof" in n]
-    sure = [h for h in judged.of_issue if h.ours.part is Part.COMPUTE and (h.ours.confidence or 0.0) >= 0.9]
-    fed = [h for h in sure if not h.agrees and h.agrees_on_chip]
-    assert note.startswith(f"of {len(sure)} kernels")
-    assert f"{len(fed)} are products" in note
-    assert len(fed) >= 10
+    (note,) = [n for n in section.notes if "keep shared memory as busy" in n]
+    ours = [h for h in judged.of_issue if h.ours.part is Part.COMPUTE]
+    fed = [h for h in ours if not h.agrees and h.agrees_on_chip]
+    assert note.startswith(f"{len(fed)} products")
+    assert len(fed) >= 15
+    assert max(h.ours.confidence or 0.0 for h in fed) < 0.6
+    sure = [h for h in ours if (h.ours.confidence or 0.0) >= 0.9]
+    assert f"Of {len(sure)} kernels" in note

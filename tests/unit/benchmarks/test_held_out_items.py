@@ -11,7 +11,7 @@ import torch
 from torch.utils.flop_counter import FlopCounterMode
 
 from benchmarks.verdicts.item import Item
-from benchmarks.verdicts.items import HELD_OUT_ITEMS, THIRD_ITEMS, by_name
+from benchmarks.verdicts.items import FOURTH_ITEMS, HELD_OUT_ITEMS, THIRD_ITEMS, by_name
 from benchmarks.verdicts.place import Place
 from benchmarks.verdicts.stopwatch import Stopwatch
 from benchmarks.verdicts.traced import trace_items
@@ -33,7 +33,10 @@ def _roof_s(item: Item) -> float:
     place = Place("meta", None, _as_it_is)
     with torch.no_grad(), FlopCounterMode(display=False) as counter:
         call = item.build(place)
-        result = call.run()
+        try:
+            result = call.run()
+        except NotImplementedError:
+            result = None  # as many results as the data say
     moved = sum(t.nbytes for t in {id(t): t for t in call.tensors}.values()) + _bytes(result)
     kind = "tf32" if item.tf32 else next((k for k in PEAKS if f"_{k}" in item.name), None)
     peak = HALF_PEAK if kind is None else PEAKS[kind]
@@ -47,7 +50,7 @@ def _bytes(value: Any) -> int:
 
 
 @pytest.mark.filterwarnings("ignore")
-@pytest.mark.parametrize("items", [HELD_OUT_ITEMS, THIRD_ITEMS], ids=["held_out", "third"])
+@pytest.mark.parametrize("items", [HELD_OUT_ITEMS, THIRD_ITEMS, FOURTH_ITEMS], ids=["held_out", "third", "fourth"])
 def test_no_kernel_of_a_set_is_foretold_to_outweigh_the_others(items: tuple[Item, ...]) -> None:
     # A block of a model is many kernels.
     found = {item.name: _roof_s(item) for item in items if not item.name.startswith("block_")}
@@ -77,6 +80,15 @@ def test_no_kernel_of_a_set_is_foretold_to_outweigh_the_others(items: tuple[Item
         "more_heads_bf16_4x4x2048x128",
         "embedding_gradient_fp32_2048x768",
         "rotary_bf16_8x1024x28x128",
+        "rows_mm_fp8_1024x4096x6144",
+        "gru_fp32_6x96x1024",
+        "conv_backward_3x3_g1_fp16_32x128x28x28x128",
+        "attention_gqa4_flash_fp16_4x16x1536x64",
+        "attention_backward_flash_causal_bf16_4x16x1024x64",
+        "group_norm_backward_fp16_8x320x32x32",
+        "adamw_foreach_fp32_8x768x1000",
+        "unique_i64_4194304",
+        "grid_sample_fp32_4x64x128x128",
     ],
 )
 def test_an_item_runs_in_miniature(name: str, tmp_path: Path) -> None:

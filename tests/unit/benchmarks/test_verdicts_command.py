@@ -13,7 +13,7 @@ import pytest
 from benchmarks.verdicts.__main__ import main
 from benchmarks.verdicts.case_report import CaseRecording, CaseRun
 from benchmarks.verdicts.item import Item
-from benchmarks.verdicts.items import HELD_OUT_ITEMS, ITEMS, THIRD_ITEMS, by_name, items_of
+from benchmarks.verdicts.items import FOURTH_ITEMS, HELD_OUT_ITEMS, ITEMS, THIRD_ITEMS, by_name, items_of
 from benchmarks.verdicts.machine_paths import without_paths
 from benchmarks.verdicts.markdown import page
 from benchmarks.verdicts.models import MODELS
@@ -35,10 +35,10 @@ def test_there_are_as_many_items_and_graphs_as_asked() -> None:
     assert any(pair.flops_ratio != pair.bytes_ratio for pair in PAIRS)
 
 
-ALL_ITEMS = (*ITEMS, *HELD_OUT_ITEMS, *THIRD_ITEMS)
+ALL_ITEMS = (*ITEMS, *HELD_OUT_ITEMS, *THIRD_ITEMS, *FOURTH_ITEMS)
 
 
-@pytest.mark.parametrize("items", [HELD_OUT_ITEMS, THIRD_ITEMS], ids=["held_out", "third"])
+@pytest.mark.parametrize("items", [HELD_OUT_ITEMS, THIRD_ITEMS, FOURTH_ITEMS], ids=["held_out", "third", "fourth"])
 def test_a_set_has_the_families_of_the_first_and_blocks_of_ten_models(items: tuple[Item, ...]) -> None:
     assert len(items) >= 130
     assert {item.family for item in items} == {item.family for item in ITEMS}

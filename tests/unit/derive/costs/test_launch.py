@@ -6,6 +6,7 @@ import math
 from dataclasses import replace
 
 import pytest
+import torch
 
 from analyzer.core.budget import Part
 from analyzer.core.device import Device, Source
@@ -21,11 +22,12 @@ from analyzer.derive.costs.placing import (
     GATHER_SLOTS,
     PLACE_SLOTS,
     SOURCE_SLOTS,
+    UNFOLD_SLOTS,
     VISIT_SLOTS,
     WIDE_DIVISION_SLOTS,
     WIDE_PRODUCT_SLOTS,
 )
-from analyzer.derive.costs.stages import stage_of
+from analyzer.derive.costs.stages import JOIN_SLOTS, PLANE_SLOTS, PLANE_THREAD_SLOTS, stage_of
 from analyzer.derive.costs.table import cost_of
 from analyzer.derive.kernel_costs import kernel_costs
 from analyzer.derive.region_kernels import region_kernels
@@ -237,7 +239,11 @@ def test_a_bag_finds_each_element_of_each_row() -> None:
 @pytest.mark.parametrize(("op", "slots"), [("aten::_softmax", 42), ("aten::_log_softmax", 28)])
 def test_a_softmax_in_registers_fills_its_rows_up_to_a_power_of_two(op: str, slots: int) -> None:
     detail = OpDetail(shapes=((6, 197), (), ()), dtypes=("float", "Scalar", "Scalar"), values=("", "-1", "False"))
-    assert _slots(op, detail, "softmax_warp_forward<float, float, float, 8, false, false>") == slots * 6 * 256
+    name = "softmax_warp_forward<float, float, float, 8, false, false>"
+    joined = 32 * 5 * JOIN_SLOTS
+    assert _slots(op, detail, name) == 6 * (slots * 256 + joined), "and each lane joins the others' in five levels"
+    short = OpDetail(shapes=((6, 5), (), ()), dtypes=("float", "Scalar", "Scalar"), values=("", "-1", "False"))
+    assert _slots(op, short, name) == 6 * (slots * 8 + 8 * 3 * JOIN_SLOTS)
 
 
 def test_a_reduced_loss_still_writes_that_of_each_element() -> None:
@@ -272,3 +278,49 @@ def test_a_kernel_with_blocks_for_few_multiprocessors_waits_whatever_it_does() -
 
     assert part(5) is Part.LATENCY
     assert part(132) is Part.UNKNOWN_KERNELS
+
+
+@pytest.mark.parametrize(
+    ("size", "window"), [((2, 3, 10, 12), (3, 1, 1, 1)), ((1, 4, 9, 9), (2, 1, 0, 2)), ((2, 3, 20, 20), (3, 2, 4, 3))]
+)
+def test_an_unfolded_image_is_as_large_as_torch_makes_it(size: tuple[int, ...], window: tuple[int, ...]) -> None:
+    kernel, spread, edge, step = window
+    made = torch.nn.functional.unfold(torch.empty(size), kernel, spread, edge, step)
+    detail = OpDetail(
+        shapes=(size, (), (), (), ()),
+        dtypes=("float", *("ScalarList",) * 4),
+        values=("", *(f"[{v}, {v}]" for v in (kernel, spread, edge, step))),
+    )
+    name = "void at::native::im2col_kernel<float>(long)"
+    found = cost_of("aten::im2col", detail, name)
+    assert found is not None
+    assert found.writes == (made.nbytes,)
+    slots = _slots("aten::im2col", detail, name)
+    assert slots is not None
+    assert slots > UNFOLD_SLOTS * made.numel()
+
+
+def test_a_thread_of_a_batch_norm_first_loads_what_holds_for_its_channel() -> None:
+    detail = OpDetail(shapes=((2, 3, 4, 4),), dtypes=("float",))
+    name = "void at::native::batch_norm_transform_input_kernel<float, float, float, true, int>(x)"
+    whole = cost_of("aten::native_batch_norm", detail, name)
+    assert whole is not None
+    for threads in (64, 512):
+        stage = stage_of("aten::native_batch_norm", detail, name, whole, Launch((3, 2, 1), threads))
+        assert stage is not None
+        assert stage.cost.instructions == PLANE_SLOTS * 96 + PLANE_THREAD_SLOTS * 6 * threads
+
+
+@pytest.mark.parametrize(("side", "is_counted"), [(3, True), (7, False)])
+def test_a_depthwise_filter_of_another_size_was_counted_by_nobody(side: int, is_counted: bool) -> None:
+    detail = OpDetail(
+        shapes=((2, 8, 16, 16), (8, 1, side, side), *((),) * 7),
+        dtypes=("c10::Half",) * 2 + ("ScalarList",) * 3 + ("Scalar",) * 4,
+        values=("", "", f"[{side // 2}, {side // 2}]", "[1, 1]", "[1, 1]", "8", "False", "False", "True"),
+    )
+    name = "conv2d_c1_k1_nhwc_specialized"
+    whole = cost_of("aten::cudnn_convolution", detail, name)
+    assert whole is not None
+    stage = stage_of("aten::cudnn_convolution", detail, name, whole)
+    assert stage is not None
+    assert stage.cost.is_counted is is_counted

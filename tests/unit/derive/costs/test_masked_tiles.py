@@ -1,11 +1,11 @@
-"""Where a causal mask cuts through a tile, a fused attention multiplies all of it."""
+"""Where a causal mask or the end of a sequence cuts through a tile, a fused attention multiplies all of it."""
 
 from __future__ import annotations
 
 import pytest
 
 from analyzer.core.trace import OpDetail
-from analyzer.derive.costs.attention import masked_by_tiles
+from analyzer.derive.costs.attention import filled_up
 from analyzer.derive.costs.fused_attention import SYNC_PAIR
 from analyzer.derive.costs.launch import Launch
 from analyzer.derive.costs.stages import stage_of
@@ -30,14 +30,14 @@ def _by_hand(length: int, rows: int, columns: int) -> float:
     for top in range(0, length, rows):
         for left in range(0, length, columns):
             if left <= min(top + rows, length) - 1:
-                pairs += (min(top + rows, length) - top) * (min(left + columns, length) - left)
+                pairs += rows * columns
     return pairs / (length * (length + 1) / 2)
 
 
 @pytest.mark.parametrize("length", [1, 100, 128, 197, 1024])
 @pytest.mark.parametrize(("rows", "columns"), [(128, 128), (128, 64), (64, 128)])
 def test_all_tiles_with_a_pair_that_is_seen_are_multiplied(length: int, rows: int, columns: int) -> None:
-    found = masked_by_tiles(FLASH, _flash(length, length, causal=True), rows, columns)
+    found = filled_up(FLASH, _flash(length, length, causal=True), rows, columns)
     assert found == pytest.approx(_by_hand(length, rows, columns))
     assert found >= 1.0
 
@@ -45,14 +45,21 @@ def test_all_tiles_with_a_pair_that_is_seen_are_multiplied(length: int, rows: in
 @pytest.mark.parametrize(
     "detail",
     [
-        _flash(256, 256, causal=False),
+        _flash(256, 384, causal=False),
         _flash(256, 512, causal=True),
         _flash(256, 256, causal=True, window=32),
         OpDetail(),
     ],
 )
-def test_without_a_plain_causal_mask_nothing_is_thrown_away(detail: OpDetail) -> None:
-    assert masked_by_tiles(FLASH, detail, 128, 128) == 1.0
+def test_where_tiles_are_full_or_not_known_to_be_cut_nothing_is_thrown_away(detail: OpDetail) -> None:
+    assert filled_up(FLASH, detail, 128, 128) == 1.0
+
+
+@pytest.mark.parametrize(
+    ("queries", "keys", "more"), [(1, 4096, 128), (197, 197, (256 / 197) ** 2), (128, 77, 128 / 77)]
+)
+def test_behind_the_end_of_a_sequence_a_tile_is_multiplied_all_the_same(queries: int, keys: int, more: float) -> None:
+    assert filled_up(FLASH, _flash(queries, keys, causal=False), 128, 128) == pytest.approx(more)
 
 
 def test_the_name_of_a_kernel_tells_its_tiles() -> None:

@@ -7,7 +7,7 @@ import pytest
 from analyzer.core.trace import OpDetail
 from analyzer.derive.costs.cost import Cost
 from analyzer.derive.costs.launch import Launch
-from analyzer.derive.costs.selecting import DIGIT_SLOTS
+from analyzer.derive.costs.selecting import COUNTING_THREAD, DIGIT_SLOTS, PICK_SLOTS, PICKING_THREAD
 from analyzer.derive.costs.stages import stage_of
 from analyzer.derive.costs.table import cost_of
 
@@ -35,16 +35,17 @@ def test_a_pass_that_counts_digits_reads_everything_and_writes_counts_for_each_b
     found = _step(COUNTS, Launch((64, 1, 1), 256))
     assert found is not None
     assert (found.reads, found.writes) == ((READ,), (64 * 256 * 2,))
-    assert found.instructions == DIGIT_SLOTS * 32 * 8_192
+    assert found.instructions == DIGIT_SLOTS * 32 * 8_192 + COUNTING_THREAD * 64 * 256
     assert not found.is_floor
     assert not found.is_counted
 
 
-def test_the_pass_that_picks_reads_everything_and_its_arithmetic_is_unknown() -> None:
+def test_the_pass_that_picks_reads_everything_and_adds_up_once_for_each_element() -> None:
     found = _step(PICKS, Launch((64, 1, 1), 256))
     assert found is not None
     assert (found.reads, found.writes) == ((READ,), (32 * 8 * (2 + 8),))
-    assert found.instructions is None
+    assert found.instructions == PICK_SLOTS * 32 * 8_192 + PICKING_THREAD * 64 * 256
+    assert not found.is_counted
 
 
 @pytest.mark.parametrize(

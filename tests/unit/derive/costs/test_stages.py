@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import pytest
 
 from analyzer.core.trace import OpDetail
@@ -9,7 +11,8 @@ from analyzer.derive.attribution import attribute
 from analyzer.derive.costs.aten_kernels import is_strided, template_slots
 from analyzer.derive.costs.cost import Cost
 from analyzer.derive.costs.fused_attention import PAIR_BYTES
-from analyzer.derive.costs.stages import Stage, stage_of
+from analyzer.derive.costs.placing import WIDE_DIVISION_SLOTS
+from analyzer.derive.costs.stages import COUNTED_OUTPUT, DEPTHWISE_OUTPUT, Stage, stage_of
 from analyzer.derive.costs.table import cost_of
 from analyzer.derive.kernel_costs import kernel_costs
 from tests.traces import Recording
@@ -128,7 +131,9 @@ def test_what_adds_up_the_parts_of_a_product_takes_nothing_from_the_product() ->
         ("void at::native::vectorized_elementwise_kernel<4, at::native::CUDAFunctor_add<float>>(int)", 0, False),
         ("void at::native::unrolled_elementwise_kernel<x, at::native::memory::LoadWithCast<1>>(int)", 45, False),
         ("void at::native::unrolled_elementwise_kernel<x, at::native::memory::LoadWithCast<2>>(int)", 67, False),
-        ("void at::native::reduce_kernel<512, 1, at::native::ReduceOp<c10::BFloat16, x>>(x)", 10, False),
+        ("void at::native::reduce_kernel<512, 1, at::native::ReduceOp<c10::BFloat16, x>>(x)", 0, False),
+        ("void at::native::index_elementwise_kernel<128, 4, at::native::flip_kernel_impl<x>(y)>(long)", 52, False),
+        ("void at::native::vectorized_elementwise_kernel<4, at::native::float8_copy_kernel_cuda(x)>(int)", 24, False),
         ("void at::native::reduce_kernel<512, 1, at::native::ReduceOp<float, x>>(x)", 0, False),
         ("void at::native::unrolled_elementwise_kernel<x, at::native::memory::LoadWithoutCast>(int)", 0, False),
         ("void at::native::_scatter_gather_elementwise_kernel<128, 8, x>(int)", 0, False),
@@ -156,3 +161,51 @@ def test_only_what_was_held_against_counters_is_said_to_be_counted(op: str, coun
     assert on_cpu is not None
     assert on_gpu.is_counted is counted
     assert not on_cpu.is_counted
+
+
+@pytest.mark.parametrize(
+    ("size", "counted"), [((3, 3), True), ((1, 4), False), ((5, 5), False), ((1, 1), False)], ids=str
+)
+def test_an_output_of_a_convolution_of_single_channels_costs_something_whatever_its_filter(
+    size: tuple[int, int], counted: bool
+) -> None:
+    detail = OpDetail(
+        shapes=((2, 8, 16, 16), (8, 1, *size), (), (), (), (), ()),
+        dtypes=("float", "float", "ScalarList", "", "ScalarList", "ScalarList", "ScalarList"),
+        values=("", "", f"[{size[0]}, {size[1]}]", "", "[1, 1]", "[0, 0]", "[1, 1]"),
+        strides=((2_048, 256, 16, 1), (size[0] * size[1], size[0] * size[1], size[1], 1), (), (), (), (), ()),
+    )
+    found = _cost("aten::_conv_depthwise2d", detail, "conv_depthwise2d_forward_kernel_generic<float, int>(x)")
+    places = size[0] * size[1]
+    assert found.flops
+    assert found.instructions is not None
+    outputs = found.flops / 2 / places
+    assert found.instructions / outputs == pytest.approx(
+        DEPTHWISE_OUTPUT + (COUNTED_OUTPUT - DEPTHWISE_OUTPUT) * places / 9
+    )
+    assert found.is_counted is counted
+
+
+def _triangle(op: str, shape: tuple[int, ...], above: int, *, upper: bool) -> Cost:
+    strides = (*(math.prod(shape[-2:]),) * (len(shape) - 2), shape[-1], 1)
+    detail = OpDetail(shapes=(shape, ()), dtypes=("float", "Scalar"), values=("", str(above)), strides=(strides, ()))
+    return _cost(op, detail, f"void at::native::triu_tril_kernel<float, int, {str(upper).lower()}, 2, false>(x)")
+
+
+@pytest.mark.parametrize(("rows", "columns"), [(5, 5), (4, 7), (7, 4)])
+@pytest.mark.parametrize("above", [-9, -2, 0, 1, 9])
+def test_of_a_triangle_only_what_stays_is_read(rows: int, columns: int, above: int) -> None:
+    cells = [(r, c) for r in range(rows) for c in range(columns)]
+    upper = sum(c - r >= above for r, c in cells)
+    lower = sum(c - r <= above for r, c in cells)
+    whole = 3 * rows * columns * 4
+    for op, is_upper, kept in (("aten::triu", True, upper), ("aten::tril", False, lower)):
+        found = _triangle(op, (3, rows, columns), above, upper=is_upper)
+        assert (sum(found.reads), sum(found.writes)) == (3 * kept * 4, whole)
+
+
+def test_a_thread_of_a_triangle_divides_by_every_size() -> None:
+    flat, batched = (_triangle("aten::triu", shape, 0, upper=True) for shape in ((64, 64), (1, 64, 64)))
+    assert flat.instructions is not None
+    assert batched.instructions is not None
+    assert batched.instructions - flat.instructions == WIDE_DIVISION_SLOTS * 64 * 64 // 2
