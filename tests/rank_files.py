@@ -7,9 +7,8 @@ import signal
 from dataclasses import dataclass
 from pathlib import Path
 
-from analyzer.core.ranks import LostRank, RankSummary
 from analyzer.core.trace import Trace
-from analyzer.workers import RankTask, summarize_file
+from analyzer.workers import Outcome, RankTask, summarize_file
 from tests.traces import Recording
 
 COLLECTIVE = "ncclDevKernel_AllReduce_Sum_f32_RING_LL(ncclDevKernelArgsStorage<4096ul>)"
@@ -47,7 +46,7 @@ class DiesOnce:
     flag: Path
     places: tuple[int, ...]
 
-    def __call__(self, task: RankTask) -> RankSummary | LostRank:
+    def __call__(self, task: RankTask) -> Outcome:
         if task.place in self.places:
             mark = self.flag / str(task.place)
             if not mark.exists():

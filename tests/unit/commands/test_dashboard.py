@@ -36,3 +36,14 @@ def test_where_no_run_was_made_yet_it_says_what_makes_one(
     assert "there is no run in runs/ here" in said
     assert "`analyze model.py` writes one" in said
     assert shown == []
+
+
+@pytest.mark.parametrize(("path", "said"), [("", "the path is empty"), ("https://example.org/t.json.gz", "an address")])
+def test_what_is_no_path_of_this_machine_is_an_error(
+    path: str, said: str, shown: list[Path], capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["dashboard", path]) == 2
+    told = capsys.readouterr().err
+    assert said in told
+    assert "hint: " in told
+    assert shown == []

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import gzip
+import os
 from pathlib import Path
 
 import pytest
@@ -41,3 +43,32 @@ def test_a_folder_of_runs_is_no_ranks_and_what_to_type_is_said(
     assert "is a folder of runs, and no trace" in said
     assert "`analyze dashboard runs`" in said
     assert "`analyze show runs/gptlite`" in said
+
+
+TRACE = b'{"schemaVersion": 1, "traceEvents": [{"ph": "X", "cat": "kernel", "name": "k", "ts": 1, "dur": 1}]}'
+
+
+@pytest.mark.parametrize("name", ["trace", "trace.txt", "trace.json.1", "trace.json.bak", "trace.pt.trace"])
+@pytest.mark.parametrize("content", [TRACE, b"\n" + TRACE, gzip.compress(TRACE), b"[" + TRACE[37:-1]])
+def test_a_file_called_anything_is_one_by_what_is_in_it(tmp_path: Path, name: str, content: bytes) -> None:
+    path = tmp_path / name
+    path.write_bytes(content)
+    assert is_trace(str(path))
+
+
+@pytest.mark.parametrize("content", [b"", b"import torch\n", b'{"cells": []}', b"PK\x03\x04", b"hello", b"\xff\xfe\0"])
+def test_a_file_of_something_else_is_none(tmp_path: Path, content: bytes) -> None:
+    path = tmp_path / "something"
+    path.write_bytes(content)
+    assert not is_trace(str(path))
+
+
+def test_standard_input_and_pipes_are_refused_with_what_to_do(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    os.mkfifo(tmp_path / "pipe")
+    for target, said in (("-", "not from standard input"), (str(tmp_path / "pipe"), "not a regular file")):
+        assert main([target]) == 2
+        error = capsys.readouterr().err
+        assert said in error
+        assert "to a file first" in error
