@@ -101,7 +101,7 @@ def _side(one: Analyzed, has_steps: bool) -> Side:
     if one.budget is None:
         raise UnreadableFileError(
             f"{one.report.workload.source}: shows no work of any device, so that there is nothing to compare",
-            hint=one.report.headline,
+            hint=one.report.headline.removeprefix("Undecided: "),
         )
     return side(one.attribution, one.budget, len(one.summary.steps_ns) if has_steps else 0)
 
@@ -115,4 +115,5 @@ def _told(one: Analyzed, own: Side, has_steps: bool) -> ComparedSide:
         steps=len(one.summary.steps_ns) if has_steps else None,
         bound=one.report.headline,
         honesty=one.report.honesty,
+        lacks_rows=one.attribution.trace.facts.lacks_rows,
     )

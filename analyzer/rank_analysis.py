@@ -84,7 +84,7 @@ def analyze_path(
     name = path.rstrip("/\\").replace("\\", "/").rsplit("/", 1)[-1]
     return replace(
         report,
-        headline=f"Rank {chosen.rank} of {len(summaries)} ranks: {report.headline}",
+        headline=f"Rank {chosen.rank} of {len(ranks.ranks)} ranks: {report.headline}",
         workload=replace(report.workload, name=name, source=path),
         notes=(*report.notes, *ranks.notes, *(f"{one.source}: {one.reason}" for one in lost), *refused),
         next_command=_next(chosen, ranks) or report.next_command,

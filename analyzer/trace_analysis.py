@@ -32,7 +32,7 @@ from analyzer.derive.honesty import honesty
 from analyzer.derive.rank_summary import Cut, RankName, summarize_rank
 from analyzer.derive.regions_from_trace import RegionKind, key_of
 from analyzer.derive.steps import Steps, find_steps, with_step_names
-from analyzer.derive.trace_budget import TraceBudget, TracedRegion, some, trace_budget
+from analyzer.derive.trace_budget import EARLIER, TraceBudget, TracedRegion, some, trace_budget
 from analyzer.derive.trace_verdict import RECORD_SHAPES, Recorded, recorded, trace_verdict
 from analyzer.derive.window import COLLECTIVES
 from analyzer.rules import rank_straggler
@@ -57,6 +57,10 @@ REPLAYED: Final = (
 BEGAN_LATE: Final = (
     "its kernels were launched before the recording began: let it begin some steps earlier, with "
     "torch.profiler.schedule(wait=1, warmup=1, active=3)"
+)
+UNLINKED: Final = (
+    "no launch call of its kernels can be told (none was recorded, or none carries their correlation id), so that what "
+    "they do is not known: record the host too, with torch.profiler.profile() without `activities`"
 )
 BETWEEN_DEVICES: Final = (
     "most of its time is in collectives, which wait for other ranks: analyze the folder with the traces of all ranks"
@@ -308,10 +312,12 @@ class _WhyUnknown:
         own = rows[budget.part_of[rows] == tuple(Part).index(Part.UNKNOWN_KERNELS)]
         exposed = budget.window.exposed_ns[own]
         kinds = [traced.region.kind for traced in budget.regions]
+        is_earlier = [traced.region.label == EARLIER for traced in budget.regions]
         reasons = (
             (self.of_collectives, budget.window.rank_of[own] == COLLECTIVES),
             (REPLAYED, np.asarray([kind is RegionKind.REPLAY for kind in kinds])[budget.region_of[own]]),
-            (BEGAN_LATE, np.asarray([kind is RegionKind.UNLINKED for kind in kinds])[budget.region_of[own]]),
+            (BEGAN_LATE, np.asarray(is_earlier)[budget.region_of[own]]),
+            (UNLINKED, np.asarray([kind is RegionKind.UNLINKED for kind in kinds])[budget.region_of[own]]),
         )
         whole = int(exposed.sum())
         return next((why for why, mask in reasons if 2 * int(exposed[mask].sum()) > whole), None)

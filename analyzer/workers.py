@@ -7,8 +7,11 @@ from __future__ import annotations
 
 import importlib
 import multiprocessing
-from collections.abc import Callable, Sequence
+import signal
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
+from multiprocessing import resource_tracker
 from multiprocessing.connection import Connection, wait
 from multiprocessing.process import BaseProcess
 from typing import TYPE_CHECKING, Any, Final
@@ -121,9 +124,27 @@ def run_in_processes(workers: int, tasks: Sequence[RankTask], work: Work = summa
 def _started(context: multiprocessing.context.SpawnContext, work: Work) -> tuple[Connection, BaseProcess]:
     ours, theirs = context.Pipe()
     process = context.Process(target=_serve, args=(theirs, work), daemon=True)
-    process.start()
+    with _without_interrupts():
+        process.start()
     theirs.close()
     return ours, process
+
+
+@contextmanager
+def _without_interrupts() -> Iterator[None]:
+    """What is started meanwhile never hears Ctrl-C, which a terminal sends to all: it would end in a traceback of its
+    own, and whoever started it ends it anyway.
+    """
+    if not hasattr(signal, "pthread_sigmask"):  # Windows
+        yield
+        return
+    # Starting it would let the signal through again.
+    resource_tracker.ensure_running()
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, (signal.SIGINT,))
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
 def _give(

@@ -40,7 +40,7 @@ def display_path(path: Path) -> str:
     """`path` as a person would type it: relative where it lies under the working directory."""
     try:
         return str(path.resolve().relative_to(Path.cwd().resolve()))
-    except (ValueError, OSError):
+    except (ValueError, OSError, RuntimeError):  # RuntimeError: links in a circle, before Python 3.13
         return str(path)
 
 

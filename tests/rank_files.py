@@ -7,6 +7,7 @@ import signal
 from dataclasses import dataclass
 from pathlib import Path
 
+from analyzer.core.ranks import LostRank
 from analyzer.core.trace import Trace
 from analyzer.workers import Outcome, RankTask, summarize_file
 from tests.traces import Recording
@@ -53,3 +54,9 @@ class DiesOnce:
                 mark.touch()
                 os.kill(os.getpid(), signal.SIGKILL)
         return summarize_file(task)
+
+
+def tells_its_mask(task: RankTask) -> Outcome:
+    """Says whether Ctrl-C reaches the process it runs in."""
+    blocked = signal.pthread_sigmask(signal.SIG_BLOCK, ())
+    return LostRank(task.name, "deaf" if signal.SIGINT in blocked else "hears")

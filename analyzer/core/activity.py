@@ -46,6 +46,8 @@ class HostWait:
     waited_ns: int
     idle_ns: int
     cost_ns: int | None
+    is_for_nothing: bool = False
+    """Whether the device was idle within it too, for too long to be a wait for work that was recorded."""
 
 
 @dataclass(frozen=True, slots=True)

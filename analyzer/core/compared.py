@@ -59,6 +59,8 @@ class ComparedSide:
     steps: int | None
     bound: str
     honesty: tuple[str, ...]
+    lacks_rows: bool = False
+    """Whether its file is cut or broken within its rows, so that its times are those of what is left."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -54,6 +54,14 @@ class Shapes:
 
 
 @dataclass(frozen=True, slots=True)
+class LostKernels:
+    """Calls that launch one kernel, and those of them of which no device row tells though later ones have theirs."""
+
+    launches: int
+    without_rows: int
+
+
+@dataclass(frozen=True, slots=True)
 class Honesty:
     """None is unknown or not asked of this trace. `sentences` is what to show before anything else, worst first.
 
@@ -77,3 +85,5 @@ class Honesty:
     sentences: tuple[str, ...] = ()
     lost_share: float = 0.0
     """As in `TraceFacts`."""
+    lost_kernels: LostKernels | None = None
+    """None where so few are missing that no verdict hangs on them."""

@@ -94,7 +94,7 @@ class TraceFacts:
     unread_device_rows: int = 0
     lost_share: float = 0.0
     """Of the text that was read: where rows should be and none could be read, as in a file with a hole; or of the rows:
-    those without times, if they are more.
+    those without times, or with a field of another type, if they are more.
     """
 
     @property

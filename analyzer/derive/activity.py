@@ -11,6 +11,7 @@ from analyzer.derive import activity_calls, activity_kernels, activity_waits
 from analyzer.derive.activity_saving import replay
 from analyzer.derive.activity_scene import Scene, scene
 from analyzer.derive.attribution import CUT_OFF, NOT_RECORDED, Attribution, lacks_device_rows
+from analyzer.derive.honesty import lost_because
 
 LINKED_SHARE: Final = 0.9
 """Of the device's time. A choice: below it too much work has no launch that could be moved. Our recordings have all of
@@ -69,4 +70,6 @@ def _missing(found: Scene) -> str | None:
         return NO_STEP
     if found.trace.facts.unread_device_rows and not len(found.attribution.work):
         return NOT_READ
-    return NOT_RECORDED if lacks_device_rows(found.trace, found.attribution.work) else None
+    if lacks_device_rows(found.trace, found.attribution.work):
+        return NOT_RECORDED
+    return lost_because(found.trace)

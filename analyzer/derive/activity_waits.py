@@ -17,6 +17,7 @@ from analyzer.core.trace import DEVICE_KINDS, BoolColumn, EventKind, IntColumn, 
 from analyzer.derive.activity_calls import FREEING
 from analyzer.derive.activity_saving import Replay, Stretches
 from analyzer.derive.activity_scene import Scene, covered_ns
+from analyzer.derive.idle_reasons import LONGEST_LAUNCH_NS
 from analyzer.derive.nesting import NOBODY
 
 _HOLDING_COPY: Final = re.compile(r"(?:cuda|hip)Memcpy(?:2D|3D|(?:To|From)Symbol|WithStream)?(?:_v\d+)?(?:_ptsz)?")
@@ -84,6 +85,7 @@ def host_waits(scene: Scene, all_holds: Stretches, replay: Replay) -> tuple[Host
     waited = {place: sum(replay.holds[m].whole_ns for m in members) for place, members in groups.items()}
     costs = _costs(replay, [frozenset(members) for members in groups.values()], list(waited.values()))
     idle, crossed = _idle_after_ns(scene, all_holds), _is_crossed(scene, all_holds)
+    for_nothing = _is_for_nothing(scene, all_holds)
     found = []
     for (place, members), cost in zip(groups.items(), costs, strict=True):
         # The last wait of each call of an operator: the idle time behind the others is the same one.
@@ -97,7 +99,8 @@ def host_waits(scene: Scene, all_holds: Stretches, replay: Replay) -> tuple[Host
                 count=len(last) / scene.steps,
                 waited_ns=scene.a_step(waited[place]),
                 idle_ns=scene.a_step(scene.host_scale * int(idle[list(last.values())].sum())),
-                cost_ns=None if crossed[members].any() else scene.a_step(cost),
+                cost_ns=None if (crossed | for_nothing)[members].any() else scene.a_step(cost),
+                is_for_nothing=bool(for_nothing[members].any()),
             )
         )
     return tuple(sorted(found, key=lambda w: (-(w.cost_ns or 0), -w.waited_ns, w.call, w.ops, str(w.region))))
@@ -251,6 +254,15 @@ def _is_crossed(scene: Scene, all_holds: Stretches) -> BoolColumn:
         mine = trace.thread[all_holds.row] == thread
         own[mine] = _inside(np.sort(trace.start_ns[calls[trace.thread[calls] == thread]]), all_holds)[mine]
     return np.asarray(everyone > own, dtype=np.bool_)
+
+
+def _is_for_nothing(scene: Scene, all_holds: Stretches) -> BoolColumn:
+    """Whether the device was idle within most of each wait, and for so long that it was not for work that was recorded:
+    code that is loaded at its first use (463 ms in a public trace of an MI300X), or work that the profiler lost.
+    """
+    busy_ns = covered_ns(scene.busy, all_holds.start_ns, all_holds.end_ns)
+    idle_ns = all_holds.end_ns - all_holds.start_ns - busy_ns
+    return np.asarray((idle_ns > LONGEST_LAUNCH_NS) & (idle_ns > busy_ns), dtype=np.bool_)
 
 
 def _inside(moments_ns: IntColumn, stretches: Stretches) -> IntColumn:

@@ -12,7 +12,7 @@ from analyzer.core.quantities import duration, share
 from analyzer.core.verdict import Bound, Saving, Verdict
 from analyzer.derive.budget import NO_TIMING, RegionBudget
 from analyzer.derive.confidence import BOUNDS, CEILING, PARTS, TIMER_NS, Evidence, Odds, bound_ns, odds
-from analyzer.derive.sentences import bound_name, by_size, rival_sentence, sentences, worth_saying
+from analyzer.derive.sentences import NEAR_RIVAL, bound_name, by_size, rival_sentence, sentences, worth_saying
 
 LEAST_CONFIDENCE: Final = 0.5
 """Under it another outcome is at least as likely: that is no verdict."""
@@ -178,6 +178,9 @@ def _too_near(region: RegionBudget, budget: Budget, bound: Bound, found: Odds) -
         return "its largest part is not larger than what is not explained"
     if {bound, rival[0]} == {Bound.COMPUTE, Bound.MEMORY} and any(kernel.again_ns for kernel in region.kernels):
         return _INDIRECT
+    if bound_ns(budget, rival[0]) < NEAR_RIVAL * bound_ns(budget, bound):
+        # No longer measuring tells these apart: it is what is known of the kernels, or what is not explained.
+        return rival_sentence(budget, bound, *rival)
     first, second = (f"{bound_name(b)} {share(bound_ns(budget, b) / budget.elapsed_ns)}" for b in (bound, rival[0]))
     return f"{first} and {second} are too near to tell apart: measure longer, on an idle machine"
 

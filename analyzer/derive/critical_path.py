@@ -20,6 +20,7 @@ from analyzer.core.intervals import Intervals, union
 from analyzer.core.trace import RANGE_PREFIX, EventKind, IntColumn, Trace
 from analyzer.derive.activity import NOT_READ
 from analyzer.derive.attribution import CUT_OFF, NOT_RECORDED, Attribution
+from analyzer.derive.honesty import lost_because
 from analyzer.derive.nesting import by_thread, innermost
 from analyzer.derive.path_device import DeviceQueues, device_queues
 from analyzer.derive.path_host import HOST_ROWS, host_turns, main_thread
@@ -88,7 +89,9 @@ def _missing(attribution: Attribution) -> str | None:
         return NOT_READ if trace.facts.unread_device_rows else NOT_RECORDED
     if not work.has_launch.any():
         return NO_LAUNCHES
-    return None if trace.has_stream[work.row].all() else NO_STREAMS
+    if not trace.has_stream[work.row].all():
+        return NO_STREAMS
+    return lost_because(trace)
 
 
 def _unknown(reason: str) -> CriticalPath:

@@ -9,8 +9,8 @@ from typing import Final
 import numpy as np
 
 from analyzer.core.distinct import commonest
-from analyzer.core.honesty import Honesty, HostInflation, Replays, Shapes, StepRows
-from analyzer.core.intervals import union
+from analyzer.core.honesty import Honesty, HostInflation, LostKernels, Replays, Shapes, StepRows
+from analyzer.core.intervals import Intervals, union
 from analyzer.core.quantities import duration, some_have
 from analyzer.core.step_marks import StepDialect, step_dialect
 from analyzer.core.trace import DEVICE_KINDS, EventKind, IntColumn, Trace
@@ -19,6 +19,14 @@ from analyzer.derive.links import launches
 from analyzer.derive.nesting import NOBODY
 
 GRAPH_LAUNCH: Final = re.compile(r"(?:cudaGraphLaunch|cuGraphLaunch|hipGraphLaunch)(?:_v\d+)?(?:_ptsz)?")
+RECORD_LESS: Final = (
+    "the profiler lost them, as where its buffers run full, and when they ran looks like idle time: record fewer steps"
+)
+KERNEL_LAUNCH: Final = re.compile(r"(?:cu|hip)\w*Launch\w*Kernel\w*|(?:ur|pi)EnqueueKernel\w*")
+"""Calls that launch one kernel each: not those that replay a graph, copy or fill."""
+_CALLS: Final = (EventKind.LAUNCH, EventKind.RUNTIME, EventKind.SYNC)
+_CAPTURE_BEGINS: Final = re.compile(r"(?:cu|cuda|hip)StreamBeginCapture\w*")
+_CAPTURE_ENDS: Final = re.compile(r"(?:cu|cuda|hip)StreamEndCapture\w*")
 _HOST_KINDS: Final = (
     EventKind.CPU_OP, EventKind.LAUNCH, EventKind.RUNTIME, EventKind.SYNC, EventKind.RANGE, EventKind.PYTHON,
 )  # fmt: skip
@@ -51,6 +59,7 @@ def honesty(trace: Trace) -> Honesty:
         mended=trace.facts.mended,
         unread_device_rows=trace.facts.unread_device_rows,
         lost_share=trace.facts.lost_share,
+        lost_kernels=None if trace.facts.lacks_rows else lost_kernels(trace, device),
         launches_without_rows=None if device.size else _launches_alone(trace),
         replays=_replays(trace, device),
         steps=_steps(trace, device),
@@ -67,6 +76,54 @@ def _launches_alone(trace: Trace) -> int | None:
     count = int(trace.rows(EventKind.LAUNCH).size)
     # Rows in words that are not known were recorded all the same.
     return count if count and not trace.facts.unread_device_rows else None
+
+
+def lost_kernels(trace: Trace, device: IntColumn) -> LostKernels | None:
+    """The launches of single kernels that have no row among `device`; None where they are at most MOST_LOST of all.
+
+    Left out are those behind the last one that has its row (a recording may end before its device does) and those into
+    a graph that is being captured, which run nothing. In the public traces and our own of NVIDIA's and AMD's devices no
+    launch of a kernel lacks its row; memsets do, of no bytes.
+    """
+    calls = trace.named(KERNEL_LAUNCH.fullmatch, EventKind.LAUNCH)
+    calls = calls[trace.has_correlation[calls] & ~_captures(trace).contains(trace.start_ns[calls])]
+    known = device[trace.has_correlation[device]]
+    has_row = np.isin(trace.correlation[calls], trace.correlation[known])
+    if not has_row.any():
+        return None
+    until = int(np.flatnonzero(has_row)[-1]) + 1
+    missing = int((~has_row[:until]).sum()) - _of_no_call(trace, device)
+    return LostKernels(until, missing) if missing > MOST_LOST * until else None
+
+
+def _of_no_call(trace: Trace, device: IntColumn) -> int:
+    """Device rows that may be those of a launch that seems to have none: without an id, or with one of no call that was
+    recorded and yet not of one before the recording (`window.launched_before`)."""
+    calls = trace.rows(*_CALLS)
+    ids = trace.correlation[calls[trace.has_correlation[calls]]]
+    known = device[trace.has_correlation[device]]
+    own = trace.correlation[known]
+    return int(device.size - known.size + (~np.isin(own, ids) & (own > ids.min())).sum())
+
+
+def _captures(trace: Trace) -> Intervals:
+    begins, ends = (trace.named(name.fullmatch, *_CALLS) for name in (_CAPTURE_BEGINS, _CAPTURE_ENDS))
+    start, stop = trace.start_ns[begins], np.sort(trace.ends(ends))
+    if not start.size or not stop.size:
+        return union(start[:0], start[:0])
+    after = np.searchsorted(stop, start)
+    is_closed = after < stop.size
+    return union(start[is_closed], stop[after[is_closed]])
+
+
+def lost_because(trace: Trace) -> str | None:
+    """Why nothing sure can be said of a trace of which the profiler lost kernels; None where it lost none."""
+    lost = lost_kernels(trace, trace.rows(*DEVICE_KINDS))
+    return None if lost is None else f"{lost_text(lost)}: {RECORD_LESS}"
+
+
+def lost_text(lost: LostKernels) -> str:
+    return f"{lost.without_rows:,} of {lost.launches:,} kernel launches have no device row"
 
 
 def _replays(trace: Trace, device: IntColumn) -> Replays | None:
@@ -192,6 +249,8 @@ def _sentences(found: Honesty) -> tuple[str, ...]:
         said.append(f"{found.unread_device_rows} rows are device work in words that are not known: it is in no time")
     if found.launches_without_rows:
         said.append(f"{found.launches_without_rows} launches and no device row: the device's work was not recorded")
+    if found.lost_kernels is not None:
+        said.append(f"{lost_text(found.lost_kernels)}: the profiler lost them, and their time looks idle")
     if found.replays is not None and found.replays.without_rows:
         said.append(f"{some_have(found.replays.without_rows, found.replays.launches, 'graph replay')} no device rows")
     if found.replays is not None and found.replays.partial:
@@ -210,7 +269,8 @@ def _sentences(found: Honesty) -> tuple[str, ...]:
         said.append("all times are whole microseconds: gaps and short kernels are off by up to one")
     if found.shapes is not None and found.shapes.without == found.shapes.ops:
         said.append("no operator says the shapes of its inputs: record with record_shapes=True")
-    if found.host is not None and found.host.share is not None and found.host.cost_ns is not None:
+    # In a recording of whole microseconds the quantile of times under one is 0: nothing is known then.
+    if found.host is not None and found.host.share is not None and found.host.cost_ns:
         said.append(
             f"recording took about {duration(found.host.cost_ns)} of the busiest host thread's time "
             f"({found.host.share:.0%}): host times are longer than without a profiler"

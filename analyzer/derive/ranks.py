@@ -28,6 +28,10 @@ rank_straggler.STRAGGLING_SHARE)."""
 MOST_STEPPED: Final = 512
 """Ranks whose steps are kept one by one, some 4 kB each: what a heat map can show as a row of a pixel or two."""
 
+LEAST_OF_LATENESS: Final = 0.5
+"""A choice: what a rank has more of than the others is named as the reason only where it makes up half of what it came
+late by. One of the public ranks computes 0.06 ms longer than the others, and comes 1.3 ms late."""
+
 CLOCKS_APART_NS: Final = 1_000_000
 """Machines of one cluster keep their clocks within a millisecond (NTP): more is worth saying."""
 
@@ -53,15 +57,20 @@ def compare_ranks(summaries: Sequence[RankSummary], lost: Sequence[LostRank] = (
 
 
 def _distinct(summaries: Sequence[RankSummary]) -> tuple[tuple[RankSummary, ...], tuple[str, ...]]:
-    """In order of rank. Files that name a rank twice (two runs in one folder) lose the later one, and it is said."""
+    """In order of rank. Files that name a rank twice (two runs in one folder) lose the later one, and it is said. One
+    that names none, and was numbered like one that does, gets a number behind all of them.
+    """
     found: dict[int, RankSummary] = {}
     notes = []
-    for summary in sorted(summaries, key=lambda s: (s.rank, s.source)):
-        if summary.rank in found:
+    for summary in sorted(summaries, key=lambda s: (not s.is_rank_known, s.rank, s.source)):
+        if summary.rank in found and not summary.is_rank_known:
+            free = max(one.rank for one in (*summaries, *found.values())) + 1
+            found[free] = replace(summary, rank=free)
+        elif summary.rank in found:
             notes.append(f"{summary.source} says that it is rank {summary.rank}, as {found[summary.rank].source} does")
         else:
             found[summary.rank] = summary
-    return tuple(found.values()), tuple(notes)
+    return tuple(sorted(found.values(), key=lambda one: one.rank)), tuple(notes)
 
 
 def _waits(ranks: Sequence[RankSummary], clocks: Clocks) -> tuple[RankWait, ...]:
@@ -89,7 +98,7 @@ def _waits(ranks: Sequence[RankSummary], clocks: Clocks) -> tuple[RankWait, ...]
         span = spans[rank][-1][0] - spans[rank][0][0]
         late = max(0, round(float(np.median(others))) - waited[rank])
         rest = [other for other in ranks if other.rank != rank]
-        why = _reason(summary, rest) if late > LATE_SHARE * span else None
+        why = _reason(summary, rest, late) if late > LATE_SHARE * span else None
         found.append(RankWait(rank, span, waited[rank], late, why, _by_step(summary, by_step[rank])))
     return tuple(found)
 
@@ -121,8 +130,8 @@ def _with_steps_of_some(
     return tuple(one if one.rank in kept else replace(one, steps=None) for one in ranks), (note,)
 
 
-def _reason(late: RankSummary, others: Sequence[RankSummary]) -> LateFor:
-    """What the late rank has most more of than the median of the others."""
+def _reason(late: RankSummary, others: Sequence[RankSummary], late_ns: int) -> LateFor:
+    """What the late rank has most more of than the median of the others; UNKNOWN where that is too little for it."""
     measures: tuple[tuple[LateFor, Callable[[RankSummary], int]], ...] = (
         (LateFor.KERNELS, lambda rank: rank.temporal.compute_ns if rank.temporal else 0),
         (LateFor.HOST, lambda rank: rank.idle.host_late_ns if rank.idle else 0),
@@ -131,13 +140,13 @@ def _reason(late: RankSummary, others: Sequence[RankSummary]) -> LateFor:
     more = {why: take(late) - float(np.median([take(other) for other in others])) for why, take in measures}
     # A rank that waits for data has a host that launches later: the nearer cause is named.
     if (
-        more[LateFor.DATA] > 0
+        more[LateFor.DATA] >= LEAST_OF_LATENESS * late_ns
         and more[LateFor.DATA] >= more[LateFor.HOST] / 2
         and more[LateFor.DATA] > more[LateFor.KERNELS]
     ):
         return LateFor.DATA
     why = max((LateFor.KERNELS, LateFor.HOST), key=lambda w: more[w])
-    return why if more[why] > 0 else LateFor.UNKNOWN
+    return why if more[why] >= LEAST_OF_LATENESS * late_ns else LateFor.UNKNOWN
 
 
 def _summed(ranks: Sequence[RankSummary]) -> tuple[CollectiveUse, ...]:

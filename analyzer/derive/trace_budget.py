@@ -42,6 +42,9 @@ _LABEL_NAME: Final = 40
 MOST_POINTS: Final = 1024
 """Kernels that a verdict looks at; it takes 128 to stand for all (doubt.MOST_KERNELS), and 1 µs for each to choose."""
 
+_HOST_WORK: Final = (EventKind.CPU_OP, EventKind.RANGE, EventKind.PYTHON)
+"""Without any of these rows what lies between two launch calls may be operators as well as Python."""
+
 EARLIER: Final = "launched before the recording"
 NO_LAUNCH: Final = "no launch row"
 IN_STEP: Final = "the steps"
@@ -239,7 +242,7 @@ def _table(found: Window, region_of: IntColumn, part_of: IntColumn, idle: IdleRe
 
 
 def _starved(ns: IntColumn, attribution: Attribution) -> tuple[HostPart, ...] | None:
-    if attribution.is_host or not attribution.tells_host:
+    if attribution.is_host or not attribution.tells_host or not attribution.trace.rows(*_HOST_WORK).size:
         return None
     sums = ns[:, : len(KINDS)].sum(axis=0).tolist()
     return tuple(HostPart(kind, int(time), is_scaled=False) for kind, time in zip(KINDS, sums, strict=True) if time)

@@ -17,6 +17,7 @@ from analyzer.derive.attribution import CUT_OFF
 from analyzer.derive.budget import RegionBudget
 from analyzer.derive.classify import LEAST_CONFIDENCE, verdict
 from analyzer.derive.confidence import BOUNDS, PARTS, bound_ns
+from analyzer.derive.honesty import lost_because
 from analyzer.derive.shares import split
 
 WITHOUT_STACKS: Final = 2.5
@@ -53,7 +54,8 @@ NEED_CLEAN: Final = (
 class Recorded:
     """What decides how far a trace can be believed. `most_stretch` is how many times the profiler may have slowed the
     host; `has_peaks` whether the device's are known; `has_shapes` whether any operator was recorded with its shapes;
-    `lacks_rows` whether its file is cut within its rows.
+    `lacks_rows` whether its file is cut within its rows; `has_ops` whether any operator was recorded; `lost_because` is
+    said where the profiler lost kernels, None where it lost none.
     """
 
     is_host: bool
@@ -61,13 +63,23 @@ class Recorded:
     has_shapes: bool
     most_stretch: float
     lacks_rows: bool = False
+    has_ops: bool = True
+    lost_because: str | None = None
 
 
 def recorded(trace: Trace, *, is_host: bool, has_peaks: bool) -> Recorded:
     has_stacks = bool((trace.kind == EventKind.PYTHON).any())
     has_shapes = any(detail.shapes for detail in trace.details)
     most_stretch = WITH_STACKS if has_stacks else WITHOUT_STACKS
-    return Recorded(is_host, has_peaks, has_shapes, most_stretch, trace.facts.lacks_rows)
+    return Recorded(
+        is_host=is_host,
+        has_peaks=has_peaks,
+        has_shapes=has_shapes,
+        most_stretch=most_stretch,
+        lacks_rows=trace.facts.lacks_rows,
+        has_ops=bool((trace.kind == EventKind.CPU_OP).any()),
+        lost_because=lost_because(trace),
+    )
 
 
 def trace_verdict(region: RegionBudget, known: Recorded, unknown_because: str | None = None) -> Verdict:
@@ -79,6 +91,8 @@ def trace_verdict(region: RegionBudget, known: Recorded, unknown_because: str | 
     if known.lacks_rows:
         # Time in which a kernel ran that is missing would look like a device that waits for its host.
         return _undecided(verdict(region), CUT_OFF)
+    if known.lost_because is not None:
+        return _undecided(verdict(region), known.lost_because)
     if known.is_host:
         return _undecided(verdict(region), CPU_TRACE)
     found = verdict(region)
@@ -129,7 +143,8 @@ def _explained(found: Verdict, budget: Budget, known: Recorded, because: str | N
     if not known.has_peaks:
         return _undecided(found, NO_PEAKS)
     if not known.has_shapes:
-        why = f"{share(unknown / budget.elapsed_ns)} of it is in kernels whose operators were recorded without shapes"
+        what = "whose operators were recorded without shapes" if known.has_ops else "of which no operator was recorded"
+        why = f"{share(unknown / budget.elapsed_ns)} of it is in kernels {what}"
         return _undecided(found, f"{why}: {RECORD_SHAPES}")
     return found
 

@@ -47,10 +47,15 @@ def compared_text(compared: Compared) -> str:
 
 
 def totals_text(compared: Compared) -> str:
-    """`31.8 ms → 11.5 ms a step, 2.8× as fast`: of both recordings, which the profiler slowed."""
+    """`31.8 ms → 11.5 ms a step, 2.8× as fast`: of both recordings, which the profiler slowed. Without the factor where
+    a file lacks rows or no steps are marked: the shorter recording is no faster program.
+    """
     before_ns, after_ns = compared.before.whole_ns, compared.after.whole_ns
-    per = "a step" if compared.before.steps is not None else "in all"
-    return f"{duration(before_ns)} → {duration(after_ns)} {per}, {_factor(before_ns, after_ns)}"
+    has_steps = compared.before.steps is not None
+    times = f"{duration(before_ns)} → {duration(after_ns)} {'a step' if has_steps else 'in all'}"
+    if not has_steps or compared.before.lacks_rows or compared.after.lacks_rows:
+        return times
+    return f"{times}, {_factor(before_ns, after_ns)}"
 
 
 def compared_json(compared: Compared) -> str:

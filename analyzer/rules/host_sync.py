@@ -16,7 +16,8 @@ How it is measured
     only the time in which the device had run dry shrinks, brought to the pass
     without the profiler. A wait for work that bounds the step anyway saves
     nothing then, however long it is. The wait that ends each step is no part
-    of it. Unknown where another thread launched during the wait, without the
+    of it. Unknown where another thread launched during the wait, where
+    the device did nothing in it that was recorded, without the
     clean pass, or where too many kernels have no launch row.
 
 What to do
@@ -91,6 +92,8 @@ _CUDA_CALL: Final = re.compile(r"(?:cuda|hip|cu)[A-Z]\w*")
 _NAMED: Final = f"{_OTHERWISE}; torch.cuda.set_sync_debug_mode('warn') names its line"
 _NOTHING: Final = "nothing is to be gained here: shorten the work that it waits for"
 
+_LATER: Final = "record later steps: a call loads code at its first use, or the device's rows are missing"
+
 
 def judge(facts: Facts) -> tuple[Finding, ...]:
     activity = activity_of(facts)
@@ -102,7 +105,7 @@ def judge(facts: Facts) -> tuple[Finding, ...]:
             message=_message(activity, wait),
             where=place_of(facts, wait.region, wait.ops),
             ns_per_step=claimed_ns(activity, wait.cost_ns),
-            remedy=_NOTHING if is_harmless(activity, wait) else _remedy(wait),
+            remedy=_NOTHING if is_harmless(activity, wait) else _remedy(activity, wait),
             count=max(1, round(wait.count)),
         )
         for wait in waits
@@ -132,12 +135,16 @@ def _message(activity: Activity, wait: HostWait) -> str:
 def _doubt(activity: Activity, wait: HostWait) -> str:
     if not activity.is_linked:
         return "; what it costs is not known, as too many kernels have no launch row"
+    if wait.is_for_nothing:
+        return "; what it costs is not known, as the device did nothing meanwhile that was recorded"
     if wait.cost_ns is None:
         return "; what it costs is not known, as another thread launched meanwhile"
     return "" if activity.is_scaled else f"; with the profiler's load it costs {quantities.duration(wait.cost_ns)}"
 
 
-def _remedy(wait: HostWait) -> str:
+def _remedy(activity: Activity, wait: HostWait) -> str:
+    if wait.is_for_nothing and activity.is_linked:
+        return _LATER
     otherwise = _NAMED if _CUDA_CALL.fullmatch(wait.call) else _OTHERWISE
     return remedy(">".join(wait.ops) if wait.ops else wait.call, _REMEDIES, otherwise)
 

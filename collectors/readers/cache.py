@@ -24,7 +24,7 @@ from analyzer.core.trace_facts import TraceFacts
 from collectors.readers.settings import ReadSettings
 from collectors.readers.sources import Source
 
-VERSION: Final = 4
+VERSION: Final = 5
 """Of the reader's columns and tables: raise it whenever the same file would read otherwise."""
 MOST_BYTES: Final = 8 << 30
 """Of all kept traces together: 80 of a million events. The least lately used go first."""

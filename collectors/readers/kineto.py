@@ -12,6 +12,7 @@ from analyzer.core.trace import Trace
 from analyzer.core.trace_facts import Damage, RowCount
 from collectors.readers.assembly import Gathered, assemble
 from collectors.readers.cache import keep, kept, key_of
+from collectors.readers.chunks import NO_EVENTS
 from collectors.readers.columns import NO_START, UNTIMED
 from collectors.readers.details import op_detail
 from collectors.readers.facts import WANTED, Header, base_time_ns, busiest_device, facts
@@ -186,9 +187,9 @@ def _refuse_nothing(reading: _Reading, name: str) -> None:
 
 def _lost_share(gathered: Gathered, window: Window) -> float:
     """As in `TraceFacts`."""
-    untimed = sum(gathered.left_out[reason] for reason in UNTIMED)
+    unread = sum(gathered.left_out[reason] for reason in (*UNTIMED, NO_EVENTS))
     lost_bytes = gathered.lost_bytes + window.hole_bytes
-    return max(lost_bytes / max(window.end, 1), untimed / max(gathered.rows + untimed, 1))
+    return max(lost_bytes / max(window.end, 1), unread / max(gathered.rows + unread, 1))
 
 
 def _trace(reading: _Reading, encoding: str, lost_share: float) -> Trace:

@@ -10,6 +10,8 @@ if TYPE_CHECKING:
     from types import ModuleType
 
 INSTALL: Final = "pip install fsspec"
+DOWNLOAD: Final = "download it first, and analyze the file"
+"""The error is in fsspec's own words, which name the package that it misses, or what the server said."""
 
 
 def expanded(url: str) -> list[str]:
@@ -22,9 +24,9 @@ def expanded(url: str) -> list[str]:
         paths = files.glob(url if "*" in url else f"{url}*.json*")
         return [files.unstrip_protocol(path) for path in paths]
     except ImportError as error:
-        raise MissingExtraError(f"{url}: {error}", hint=str(error)) from error
+        raise MissingExtraError(f"{url}: {error}", hint=DOWNLOAD) from error
     except (OSError, ValueError) as error:
-        raise UnreadableFileError(f"{url}: cannot be read: {error}") from error
+        raise UnreadableFileError(f"{url}: cannot be read: {error}", hint=DOWNLOAD) from error
 
 
 def opened_url(url: str) -> BinaryIO:
@@ -33,9 +35,9 @@ def opened_url(url: str) -> BinaryIO:
     try:
         return cast(BinaryIO, fsspec.open(url, "rb").open())
     except ImportError as error:
-        raise MissingExtraError(f"{url}: {error}", hint=str(error)) from error
+        raise MissingExtraError(f"{url}: {error}", hint=DOWNLOAD) from error
     except (OSError, ValueError) as error:
-        raise UnreadableFileError(f"{url}: cannot be read: {error}") from error
+        raise UnreadableFileError(f"{url}: cannot be read: {error}", hint=DOWNLOAD) from error
 
 
 def _fsspec(url: str) -> ModuleType:

@@ -10,7 +10,7 @@ from analyzer.comparing import compare_analyzed, compare_paths
 from analyzer.core.compared import Compared, Fate, Matched
 from analyzer.core.errors import UnreadableFileError, UsageError
 from analyzer.derive.kernel_families import family
-from analyzer.reporting.compared_text import MOST_ROWS, compared_json, compared_text
+from analyzer.reporting.compared_text import MOST_ROWS, compared_json, compared_text, totals_text
 from analyzer.trace_analysis import analyze_trace
 from collectors.readers.settings import ReadSettings
 from tests.traces import Recording
@@ -80,6 +80,15 @@ def test_the_only_trace_of_a_folder_is_taken(tmp_path: Path) -> None:
     run.save(tmp_path / "only.json")
     found = compare_paths(str(tmp_path), str(tmp_path / "only.json"), READING)
     assert {one.fate for one in found.rows} == {Fate.SAME}
+
+
+def test_windows_without_steps_are_given_no_speed() -> None:
+    run = Recording()
+    run.launch("k", us=50)
+    again = Recording()
+    again.launch("k", us=50)
+    again.launch("k", us=50)
+    assert totals_text(compared(again, run)).endswith(" in all")
 
 
 def test_swapping_the_sides_turns_every_difference_round() -> None:

@@ -16,6 +16,7 @@ from analyzer.core.trace_facts import MOST_LOST
 from analyzer.core.verdict import Bound
 from analyzer.derive.attribution import CUT_OFF
 from analyzer.rank_analysis import analyze_path
+from analyzer.reporting.compared_text import totals_text
 from analyzer.trace_analysis import Analyzed, analyze_trace
 from analyzer.workers import NoTrace, RankTask, summarize_file
 from collectors.readers.kineto import read_trace
@@ -125,6 +126,39 @@ def test_rows_without_times_are_missing_rows(tmp_path: Path, text: bytes) -> Non
     found = _analyzed(tmp_path, json.dumps(file).encode())
     assert found.attribution.trace.facts.lacks_rows
     assert found.report.headline.startswith("Undecided")
+
+
+@pytest.mark.parametrize("odd", [{"args": [1]}, {"name": None}, {"cat": 7}])
+def test_rows_of_kernels_with_a_field_of_another_type_are_missing_rows(
+    tmp_path: Path, text: bytes, odd: dict[str, object]
+) -> None:
+    file = json.loads(text)
+    kernels = [row for row in file["traceEvents"] if row["cat"] == "kernel"]
+    for row in kernels[::2]:
+        row.update(odd)
+    found = _analyzed(tmp_path, json.dumps(file).encode())
+    assert found.attribution.trace.facts.lacks_rows
+    assert found.report.headline.startswith("Undecided")
+    assert _bounds(found.report) <= {Bound.UNDECIDED}
+
+
+def test_kernels_that_the_profiler_lost_leave_no_verdict_and_no_path(tmp_path: Path, text: bytes) -> None:
+    file = json.loads(text)
+    kernels = [row for row in file["traceEvents"] if row["cat"] == "kernel"]
+    file["traceEvents"] = [row for row in file["traceEvents"] if row not in kernels[::2]]
+    report = _analyzed(tmp_path, json.dumps(file).encode()).report
+    assert "kernel launches have no device row" in report.honesty[0]
+    assert report.headline.startswith("Undecided")
+    assert _bounds(report) <= {Bound.UNDECIDED}
+    assert report.critical_path is not None
+    assert report.critical_path.missing is not None
+    assert report.findings == ()
+
+
+def test_a_file_that_lacks_rows_is_not_called_faster_for_it(tmp_path: Path, text: bytes) -> None:
+    whole, cut = _analyzed(tmp_path, text), _analyzed(tmp_path, text[: len(text) * 95 // 100])
+    assert "as fast" in totals_text(compare_analyzed(whole, whole))
+    assert "as fast" not in totals_text(compare_analyzed(whole, cut))
 
 
 def test_a_cut_file_is_a_lost_rank(tmp_path: Path) -> None:

@@ -19,7 +19,7 @@ from analyzer.derive.trace_verdict import CPU_TRACE, NEED_CLEAN, NO_PEAKS, WITH_
 from analyzer.reporting.json import decode_report, encode_report
 from analyzer.reporting.renderer import Page
 from analyzer.reporting.terminal import render
-from analyzer.trace_analysis import NO_DEVICE_ROWS, REPLAYED, Analyzed, analyze_trace
+from analyzer.trace_analysis import NO_DEVICE_ROWS, REPLAYED, UNLINKED, Analyzed, analyze_trace
 from tests.public_traces import FOLDER, public_trace
 from tests.traces import Recording
 
@@ -213,3 +213,23 @@ def test_rows_in_words_that_are_not_known_are_not_called_missing() -> None:
     assert analyzed.report.headline == f"Undecided: {NOT_READ}"
     assert "launches and no device row" not in page
     assert not OTHERS.search(page)
+
+
+def test_kernels_without_any_launch_call_are_not_said_to_be_launched_before_the_recording() -> None:
+    run = Recording()
+    for _ in range(5):
+        run.orphan("k", us=50)
+    assert UNLINKED in analyze_trace(run.trace(), "t.json").report.headline
+
+
+def test_without_operators_nothing_is_said_of_their_shapes_or_of_python() -> None:
+    run = Recording(device_name="NVIDIA H100 80GB HBM3")
+    for _ in range(50):
+        run.host(5)
+        run.launch("gemm", us=50)
+    report = analyze_trace(run.trace(), "t.json").report
+    page = " ".join(render(report, Page()).split())
+    assert "in kernels of which no operator was recorded" in page
+    assert "Python between" not in page
+    assert report.step_budget is not None
+    assert report.step_budget.starved is None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 from pathlib import Path
 
 import pytest
@@ -10,7 +11,7 @@ from analyzer.core.errors import MissingExtraError
 from analyzer.core.ranks import LostRank, RankSummary
 from analyzer.workers import RankTask, run_here, run_in_processes, run_on_cluster
 from collectors.readers.sources import list_sources
-from tests.rank_files import DiesOnce, a_rank
+from tests.rank_files import DiesOnce, a_rank, tells_its_mask
 
 
 @pytest.fixture
@@ -44,6 +45,14 @@ def test_a_worker_that_is_killed_costs_the_rank_it_had_and_a_fresh_one_goes_on(
     assert isinstance(lost, LostRank)
     assert "signal 9" in lost.reason
     assert [type(outcome) for outcome in outcomes] == [RankSummary, LostRank, RankSummary, LostRank, RankSummary]
+
+
+@pytest.mark.skipif(not hasattr(signal, "pthread_sigmask"), reason="no signal masks here")
+def test_ctrl_c_reaches_the_program_and_none_of_its_workers(tasks: list[RankTask]) -> None:
+    assert {told.reason for told in run_in_processes(2, tasks, tells_its_mask) if isinstance(told, LostRank)} == {
+        "deaf"
+    }
+    assert signal.SIGINT not in signal.pthread_sigmask(signal.SIG_BLOCK, ())
 
 
 def test_without_dask_the_line_that_installs_it_is_named(tasks: list[RankTask]) -> None:

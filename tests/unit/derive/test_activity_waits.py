@@ -8,10 +8,13 @@ import pytest
 
 from analyzer.core.activity import CopyDirection, HostMemory
 from analyzer.core.graphs import GapKey
+from analyzer.core.trace import EventKind
+from analyzer.derive.activity import activity
 from analyzer.derive.activity_waits import direction_of, host_memory_of
+from analyzer.derive.attribution import attribute
 from tests.traces import Recording
 from tests.unit.derive.activity_runs import READ, US, of, read_value, the_wait, to_device
-from tests.unit.derive.runs import MIDDLE, A, B
+from tests.unit.derive.runs import DEVICE, MIDDLE, A, B
 
 WHOLE_STEP = GapKey(None, None)
 
@@ -237,6 +240,24 @@ def test_when_another_thread_launches_meanwhile_the_cost_is_unknown() -> None:
         run.launch("second", us=100)
         run.synchronize()
     assert the_wait(run).cost_ns is None
+
+
+def test_a_call_in_which_the_device_does_nothing_for_long_waits_for_no_work_that_was_recorded() -> None:
+    run = Recording()
+    with run.step():
+        run.launch("first", us=100)
+        with run.op("aten::copy_"):
+            run.host(us=400_000)  # the driver loads code at the first use of a call
+            run.copy("Memcpy DtoH (Device -> Pageable)", us=5, holds=True)
+        run.launch("second", us=100)
+        run.synchronize()
+    trace = run.trace()
+    row = int(trace.named("cudaMemcpyAsync".__eq__, EventKind.LAUNCH)[0])
+    start, duration = trace.start_ns.copy(), trace.duration_ns.copy()
+    start[row], duration[row] = start[row] - 399_000 * US, duration[row] + 399_000 * US
+    (wait,) = activity(attribute(replace(trace, start_ns=start, duration_ns=duration)), None, DEVICE).waits
+    assert wait.is_for_nothing
+    assert wait.cost_ns is None
 
 
 def test_a_thread_that_launches_nothing_holds_up_nothing() -> None:

@@ -76,6 +76,16 @@ def test_two_parts_too_near_to_tell_are_undecided_and_both_are_named() -> None:
     assert found.missing.startswith("CPU 41 % and memory 39 % are too near")
 
 
+def test_a_bound_that_hangs_on_kernels_near_an_edge_is_not_called_near_to_one_that_has_no_time() -> None:
+    # A kernel in the latency class whose arithmetic and traffic may be those of the other classes.
+    edge = KernelPoint(Part.LATENCY, 100 * MS, 0.0, 0.4)
+    found = verdict(replace(_region(LATENCY=100 * MS), kernels=(edge,)))
+    assert found.bound is Bound.UNDECIDED
+    assert found.missing is not None
+    assert found.missing.startswith("memory may be the larger all the same")
+    assert "measure longer" not in found.missing
+
+
 def test_a_region_that_two_events_cannot_time_is_undecided() -> None:
     found = verdict(_region(STARVED=1_200))
     assert (found.bound, found.missing) == (Bound.UNDECIDED, TOO_SHORT)

@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from analyzer.core.trace import EventKind
+from analyzer.core.trace import EventKind, Trace
 from analyzer.core.trace_facts import Damage, Vendor
 from analyzer.derive.honesty import FEWEST_NESTED, honesty
 from collectors.readers.kineto import read_trace
@@ -138,3 +138,47 @@ def test_device_rows_in_unknown_words_are_counted() -> None:
     assert trace.facts.unread_device_rows == 1313
     assert np.isin(trace.kind, (EventKind.KERNEL, EventKind.COPY, EventKind.MEMSET)).sum() == 0
     assert any("1313 rows are device work" in s for s in honesty(trace).sentences)
+
+
+def _without_kernels(run: Recording, lost: slice) -> Trace:
+    trace = run.trace()
+    is_lost = np.zeros(len(trace), dtype=np.bool_)
+    is_lost[trace.rows(EventKind.KERNEL)[lost]] = True
+    return replace(trace, kind=np.where(is_lost, np.int8(EventKind.OTHER), trace.kind))
+
+
+def test_kernels_that_were_launched_and_have_no_row_are_said_to_be_lost() -> None:
+    found = honesty(_without_kernels(_recording(50), slice(10, 30))).lost_kernels
+    assert found is not None
+    assert (found.launches, found.without_rows) == (50, 20)
+    assert honesty(_recording(50).trace()).lost_kernels is None
+
+
+def test_launches_at_the_end_of_a_recording_may_run_behind_it() -> None:
+    assert honesty(_without_kernels(_recording(50), slice(30, None))).lost_kernels is None
+
+
+def test_launches_into_a_graph_that_is_captured_run_nothing() -> None:
+    run = _recording(5)
+    run.runtime("cudaStreamBeginCapture", 5)
+    for _ in range(20):
+        run.launch("k", us=5.25)
+    run.runtime("cudaStreamEndCapture_v10000", 5)
+    run.launch("k", us=5.25)
+    assert honesty(_without_kernels(run, slice(5, 25))).lost_kernels is None
+
+
+def test_a_kernel_whose_correlation_id_is_lost_is_no_lost_kernel() -> None:
+    trace = _recording(50).trace()
+    has_id = trace.has_correlation.copy()
+    has_id[trace.rows(EventKind.KERNEL)[10:30]] = False
+    assert honesty(replace(trace, has_correlation=has_id)).lost_kernels is None
+
+
+def test_a_cost_of_recording_that_clocks_of_microseconds_hide_is_not_told_as_none() -> None:
+    trace = _recording(FEWEST_NESTED).trace()
+    floored = replace(trace, start_ns=trace.start_ns // 10**6 * 10**6)
+    found = honesty(floored)
+    assert found.host is not None
+    assert found.host.cost_ns == 0
+    assert not any("recording took" in sentence for sentence in found.sentences)

@@ -214,3 +214,32 @@ def test_after_all_ranks_were_analyzed_nothing_advises_to_analyze_them(tmp_path:
     assert AMONG_RANKS in report.headline
     assert report.next_command.startswith("analyze compare ")
     assert "OTHER" not in report.next_command
+
+
+def test_no_reason_is_named_that_explains_less_than_half_of_what_a_rank_is_late_by() -> None:
+    # The late rank's collectives are 300 µs shorter a step, and its own kernels 1 µs longer.
+    late = [a_rank(51.0, 0.0), *(a_rank(50.0, 300.0) for _ in range(3))]
+    ranks = compare_ranks(summaries(tuple(run.trace() for run in late)))
+    wait = next(wait for wait in ranks.waits if wait.rank == 0)
+    assert wait.late_ns == 900 * US
+    assert wait.late_for is LateFor.UNKNOWN
+
+
+def test_a_file_that_names_no_rank_takes_none_of_those_that_do(tmp_path: Path) -> None:
+    for rank in range(2):
+        a_rank(50.0, 0.0).save(tmp_path / f"rank{rank}.json")
+    a_rank(50.0, 0.0).save(tmp_path / "another.json")
+    report = analyze_path(str(tmp_path), TraceSettings())
+    assert report.ranks is not None
+    named = [(one.rank, one.is_rank_known, Path(one.source).name) for one in report.ranks.ranks]
+    assert named == [(0, True, "rank0.json"), (1, True, "rank1.json"), (2, False, "another.json")]
+    assert not any("says that it is" in note for note in report.ranks.notes)
+
+
+def test_the_headline_counts_the_ranks_of_the_table(tmp_path: Path) -> None:
+    for name in ("rank0.json", "rank1.json", "again/rank1.json"):
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        a_rank(50.0, 0.0).save(tmp_path / name)
+    report = analyze_path(str(tmp_path), TraceSettings())
+    assert report.ranks is not None
+    assert f" of {len(report.ranks.ranks)} ranks" in report.headline

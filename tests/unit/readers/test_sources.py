@@ -182,6 +182,19 @@ def test_a_missing_package_is_named_with_its_install_line(
     assert caught.value.hint == line
 
 
+def test_what_a_protocol_lacks_is_said_once_and_then_what_to_do(monkeypatch: pytest.MonkeyPatch) -> None:
+    fsspec = pytest.importorskip("fsspec")
+
+    def absent(*_: Any, **__: Any) -> None:
+        raise ImportError("Install s3fs to access S3")
+
+    monkeypatch.setattr(fsspec, "open", absent)
+    with pytest.raises(MissingExtraError, match="Install s3fs") as caught:
+        read_trace("s3://bucket/trace.json")
+    assert caught.value.hint is not None
+    assert "download it" in caught.value.hint
+
+
 def test_an_archive_is_known_by_its_content_whatever_it_is_called(tmp_path: Path) -> None:
     tar = _tar(tmp_path / "ranks.json", {"rank0.json": _content(), "rank1.json": _content()})
     assert _labels(tar) == ["rank0.json", "rank1.json"]

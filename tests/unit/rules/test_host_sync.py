@@ -127,3 +127,11 @@ def test_a_cost_that_is_not_known_is_none_and_says_why() -> None:
     assert "with the profiler's load it costs 2.00 ms" in profiled.message
     assert "no launch row" in unlinked.message
     assert "bounds the step" not in unlinked.message
+
+
+def test_of_a_call_in_which_the_device_did_nothing_no_saving_and_no_harmlessness_is_claimed() -> None:
+    wait = _wait(cost_ns=None, is_for_nothing=True)
+    (finding,) = judge(facts(activity=an_activity(waits=(wait,))))
+    assert finding.ns_per_step is None
+    assert "nothing meanwhile that was recorded" in finding.message
+    assert finding.remedy.startswith("record later steps")
