@@ -131,10 +131,21 @@ def _left_alone(measured: Measured, outcome: Change, figures: str) -> str:
         return f"Leave it alone: {changed}"
     if checked is not None and checked.default.outcome is TrialOutcome.WRONG_RESULT:
         return "Leave it alone: torch.compile's default gives wrong results"
-    if outcome is Change.SLOWER:
-        # Eager won the round that chose it: the machine, not the model, decides between the two.
-        return f"Undecided whether to compile: the plan leaves it alone, yet the default won the last round ({figures})"
-    return f"Leave it alone: torch.compile does not help ({figures})"
+    match outcome:
+        case Change.FASTER:
+            return f"Leave it alone: torch.compile does not help ({figures})"
+        case Change.SAME:
+            return f"Leave it alone: the last round told no difference between torch.compile and eager ({figures})"
+        case Change.NOISY:
+            # Eager won the round that chose it; here and below the machine, not the model, decides between the two.
+            last = "no difference beyond noise was measured in the last round"
+        case Change.SLOWER:
+            last = "yet the default won the last round"
+        case Change.WRONG_RESULT:
+            return "Leave it alone: torch.compile's default gives wrong results"
+        case _:
+            assert_never(outcome)
+    return f"Undecided whether to compile: the plan leaves it alone, {last} ({figures})"
 
 
 def _capital(text: str) -> str:

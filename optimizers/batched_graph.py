@@ -20,7 +20,7 @@ from torch.fx import GraphModule, Node
 
 from collectors import torch_compat
 from optimizers.attention_graph import PRODUCTS, drops_nothing
-from optimizers.grouped_graph import sees_layout
+from optimizers.graph_memory import GraphMemory, memory_of, own_copy
 
 SMALL_FLOPS: Final = 2e9
 """Up to this a product is batched: some 5 µs of a data-centre GPU's tensor cores (400 TFLOP/s), as long as a launch."""
@@ -31,7 +31,7 @@ _FOLLOWING: Final = (*_UNARY, *_BINARY, "softmax")
 """Element by element, or along a last dimension: the same on a batch as on its parts."""
 _LAYERS: Final = ("linear", "layer_norm", "rms_norm", "embedding")
 _VIEWS: Final = ("transpose", "permute", "view", "reshape", "flatten", "unflatten", "unsqueeze", "squeeze", "expand")
-_PARTS: Final = ("getitem", "split", "chunk", "unbind", "cat", "stack", "contiguous", "size")
+_PARTS: Final = ("getitem", "split", "chunk", "unbind", "cat", "stack", "contiguous", "size", "getattr")
 _OTHERS: Final = ("arange", "sum", "mean", "pow", "rsub", "invert", "bitwise_not", "logical_not")
 _MOVABLE: Final = (*PRODUCTS, *_FOLLOWING, *_LAYERS, *_VIEWS, *_PARTS, *_OTHERS)
 """Draw no random numbers, write nothing and set nothing: only around these may a product be moved."""
@@ -54,6 +54,7 @@ class _Work:
 
     gm: GraphModule
     places: dict[Node, _Place]
+    memory: GraphMemory
     batches: list[Node] = field(default_factory=list)
     members: list[tuple[Node, ...]] = field(default_factory=list)
     batch_of: dict[Node, tuple[int, int]] = field(default_factory=dict)
@@ -70,11 +71,12 @@ def batch_products(gm: GraphModule) -> tuple[GraphModule, int]:
     """A copy of `gm` in which alike products are one, and how many products were batched; 0: nothing was.
 
     Batched are products of tensors of the same fixed sizes and types, of at most `SMALL_FLOPS`, that do not depend on
-    each other, with nothing between them that may write or draw. Results that leave the graph stay as they are.
+    each other, with nothing between them that may write or draw. Results that leave the graph or are written to, whole
+    or by a view, stay as they are.
     """
     changed = torch_compat.copied_graph(gm)
     places = _places(changed)
-    work = _Work(changed, places)
+    work = _Work(changed, places, memory_of(changed))
     depths = defaultdict(list)
     for node, place in places.items():
         depths[place.depth].append(node)
@@ -158,10 +160,10 @@ def _place_in_batch(work: _Work, node: Node, batch: int) -> int:
 
 def _key(work: _Work, node: Node) -> object | None:
     """Equal for nodes that do the same to tensors of the same sizes; None: it is left as it is."""
-    if not _is_movable(node) or any(user.op == "output" or torch_compat.may_write(user) for user in node.users):
+    if not _is_movable(node) or work.memory.leaves(node) or work.memory.is_written(node):
         return None
     name, rank, tensor = torch_compat.called_name(node), _rank(node), torch_compat.example_tensor(node)
-    if tensor is None or (not tensor.is_contiguous() and any(map(sees_layout, node.users))):
+    if tensor is None or (not tensor.is_contiguous() and node in work.memory.seen):
         return None
     is_first = is_product(node) and _flops(node) <= SMALL_FLOPS
     is_next = name in _FOLLOWING and any(given in work.batch_of for given in node.all_input_nodes)
@@ -173,7 +175,15 @@ def _key(work: _Work, node: Node) -> object | None:
         return None
     if is_first and (len(arguments) != 2 or options):
         return None
-    return node.op, str(node.target), tuple(arguments), tuple(options)
+    # Beside one that is trained another would be given gradients of zero, where it had none.
+    return (
+        node.op,
+        str(node.target),
+        node in work.memory.trained,
+        tensor.requires_grad,
+        tuple(arguments),
+        tuple(options),
+    )
 
 
 def _argument(work: _Work, value: object) -> tuple[object, ...] | None:
@@ -186,6 +196,8 @@ def _argument(work: _Work, value: object) -> tuple[object, ...] | None:
         return None
     if not tensor.dim():
         return "same", value  # a number of its own type: in a batch it would promote types like a tensor
+    if value.op.startswith("call_") and work.memory.leaves(value):
+        return "same", value  # Inductor would compute it within the stack, and return a part of that
     batch = work.batch_of.get(value)
     return (tuple(tensor.shape), tensor.dtype, tensor.device, tensor.requires_grad, batch and batch[0])
 
@@ -271,6 +283,8 @@ def _stacked(work: _Work, nodes: Sequence[Node], like: Node) -> Node:
 def _is_turned(node: Node) -> bool:
     """Whether it is a tensor with its last two dimensions exchanged."""
     rank = _rank(node)
+    if torch_compat.called_name(node) == "getattr":
+        return node.args[1:] == ("mT",)
     if torch_compat.called_name(node) != "transpose" or len(node.args) != 3 or node.kwargs or rank is None:
         return False
     return {dim + rank if dim < 0 else dim for dim in node.args[1:]} == {rank - 1, rank - 2}  # type: ignore[operator]
@@ -336,8 +350,9 @@ def _join(work: _Work) -> None:
         joined = work.call(torch.movedim, (work.batches[first[0]], 0, dim), node)
         if name == "cat":
             joined = work.call(torch.flatten, (joined, dim, dim + 1), node)
-        if any(map(sees_layout, node.users)):
-            joined = work.call(torch.Tensor.contiguous, (joined,), node)
+        if node in work.memory.seen or work.memory.is_written(node):
+            joined = own_copy(work.gm.graph, joined)
+            work.places[joined] = work.places[node]
         joined.meta = dict(node.meta)
         node.replace_all_uses_with(joined)
         work.gm.graph.erase_node(node)
@@ -349,7 +364,7 @@ def _take_parts(work: _Work) -> None:
         for number, member in enumerate(members):
             if member.users:
                 part = work.call(operator.getitem, (batch, number), member)
-                if any(map(sees_layout, member.users)):
+                if member in work.memory.seen:
                     part = work.call(torch.Tensor.contiguous, (part,), member)
                 part.meta = dict(member.meta)
                 member.replace_all_uses_with(part)

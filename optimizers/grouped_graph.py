@@ -12,6 +12,7 @@ import torch
 from torch.fx import GraphModule, Node
 
 from collectors import torch_compat
+from optimizers.graph_memory import GraphMemory, memory_of, own_copy
 
 LINEAR: Final = torch._C._nn.linear
 """What Dynamo writes for `torch.nn.Linear` and `torch.nn.functional.linear`, which is this very function."""
@@ -29,13 +30,14 @@ class _Linear:
 def merge_linears(gm: GraphModule) -> tuple[GraphModule, int]:
     """A copy of `gm` in which the layers of each input are one, and how many layers were merged; 0: nothing was.
 
-    Only layers whose weights are inputs or attributes of the graph, of one dtype, with nothing written between them
-    and none of their results written to.
+    Only layers whose weights are inputs or attributes of the graph, of one dtype, all of them trained or none, with
+    nothing written and nothing set (autocast, the gradient mode) between them and none of their results written to.
     """
     merged = torch_compat.copied_graph(gm)
+    memory = memory_of(merged)
     count = 0
-    for group in _groups(merged):
-        _merge(merged, group)
+    for group in _groups(merged, memory):
+        _merge(merged, group, memory)
         count += len(group)
     if count:
         merged.graph.lint()
@@ -43,30 +45,48 @@ def merge_linears(gm: GraphModule) -> tuple[GraphModule, int]:
     return merged, count
 
 
-def _groups(gm: GraphModule) -> Iterator[list[_Linear]]:
+def _groups(gm: GraphModule, memory: GraphMemory) -> Iterator[list[_Linear]]:
     groups: dict[tuple[object, ...], list[_Linear]] = defaultdict(list)
-    writes = 0
+    changes = 0
     for node in gm.graph.nodes:
-        # Between two layers nothing may be written: the later one would see the old input.
-        writes += torch_compat.may_write(node)
+        # Between two layers nothing may be written, as the later one would see the old input, and nothing set.
+        changes += torch_compat.may_write(node) or _may_set(node)
         linear = _linear(node)
-        if linear is not None:
-            dtype = linear.weight.meta["example_value"].dtype
-            groups[linear.input, linear.bias is None, dtype, writes].append(linear)
+        if linear is not None and not memory.is_written(node):
+            groups[linear.input, changes, _kind(linear, node in memory.trained)].append(linear)
     yield from (group for group in groups.values() if len(group) > 1)
 
 
+def _may_set(node: Node) -> bool:
+    """Whether it may be called for something else than its result: to enter autocast, to switch gradients off."""
+    return node.op.startswith("call_") and node.meta.get("example_value") is None
+
+
+def _kind(linear: _Linear, is_trained: bool) -> tuple[object, ...]:
+    """What layers must share to be one: beside one that is trained another would have gradients of zero, for none."""
+    tensors = (torch_compat.example_tensor(node) for node in (linear.node, linear.weight, linear.bias))
+    kinds = (one if one is None else (one.dtype, one.device, is_trained and one.requires_grad) for one in tensors)
+    return is_trained, _requires_grad(linear.node), *kinds
+
+
+def _requires_grad(node: Node) -> bool:
+    tensor = torch_compat.example_tensor(node)
+    return tensor is not None and tensor.requires_grad
+
+
 def _linear(node: Node) -> _Linear | None:
-    if node.op != "call_function" or node.target is not LINEAR or any(map(torch_compat.may_write, node.users)):
+    if node.op != "call_function" or node.target is not LINEAR:
         return None
     given = torch_compat.named_arguments(node, "input", "weight", "bias")
     left, weight, bias = given.get("input"), given.get("weight"), given.get("bias")
     if not isinstance(left, Node) or not isinstance(weight, Node) or not _is_given(weight):
         return None
-    if bias is not None and not (isinstance(bias, Node) and _is_given(bias)):
-        return None
     shape = _shape(weight)
-    return _Linear(node, left, weight, bias, shape[0]) if shape is not None and len(shape) == 2 else None
+    if shape is None or len(shape) != 2:
+        return None
+    if bias is not None and not (isinstance(bias, Node) and _is_given(bias) and _shape(bias) == shape[:1]):
+        return None
+    return _Linear(node, left, weight, bias, shape[0])
 
 
 def _is_given(node: Node) -> bool:
@@ -81,7 +101,7 @@ def _shape(node: Node) -> tuple[int, ...] | None:
     return tuple(value.shape)
 
 
-def _merge(gm: GraphModule, group: Sequence[_Linear]) -> None:
+def _merge(gm: GraphModule, group: Sequence[_Linear], memory: GraphMemory) -> None:
     graph, first = gm.graph, group[0]
     biases = [linear.bias for linear in group if linear.bias is not None]
     with graph.inserting_before(first.node):
@@ -92,18 +112,9 @@ def _merge(gm: GraphModule, group: Sequence[_Linear]) -> None:
         for number, linear in enumerate(group):
             part = graph.call_function(operator.getitem, (parts, number))
             part.meta = dict(linear.node.meta)
-            if any(map(sees_layout, linear.node.users)):
-                part = graph.call_method("contiguous", (part,))
+            if linear.node in memory.seen:
+                part = own_copy(graph, part)
                 part.meta = dict(linear.node.meta)
             linear.node.replace_all_uses_with(part)
     for linear in group:
         graph.erase_node(linear.node)
-
-
-def sees_layout(user: Node) -> bool:
-    """Whether a user of a dense tensor might take a part of a wider one for something else, or refuse it."""
-    if user.op == "output":
-        return True
-    if user.op == "call_method":
-        return user.target in ("view", "view_as", "as_strided", "stride", "is_contiguous", "data_ptr")
-    return user.op == "call_function" and not torch_compat.is_of_torch(user.target)

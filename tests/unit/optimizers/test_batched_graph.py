@@ -75,6 +75,16 @@ def test_parts_of_one_merged_layer_are_seen_as_a_batch_and_not_copied() -> None:
     assert calls(graph, "stack") == 1, "the masks, which each head has for itself"
 
 
+def test_a_key_that_is_turned_by_an_attribute_is_one_too() -> None:
+    class Scores(nn.Module):
+        def forward(self, *inputs: Tensor) -> Tensor:
+            return torch.cat([(x @ x.mT).softmax(-1) for x in inputs], dim=-1)
+
+    gm, graph, inputs, count = batched(Scores(), X, X + 1, merge=False)
+    assert (count, products(graph), calls(graph, "stack")) == (2, 1, 2)
+    assert_same(graph(*inputs), gm(*inputs))
+
+
 def test_without_merged_layers_their_results_are_stacked() -> None:
     gm, graph, inputs, count = batched(Heads(), X, merge=False)
     assert (count, products(graph)) == (6, 2)
@@ -127,6 +137,19 @@ def test_what_leaves_the_graph_keeps_memory_of_its_own() -> None:
     assert_same(found, gm(*inputs))
     assert len({value.untyped_storage().data_ptr() for value in found}) == 3
     assert products(graph) == 4, "the scores are one product, the results three"
+
+
+def test_what_leaves_the_graph_is_no_part_of_a_stack() -> None:
+    """Inductor computes what is stacked in its place, and would return parts of one tensor."""
+
+    class Weights(nn.Module):
+        def forward(self, *inputs: Tensor) -> Any:
+            weights = [(x @ x.transpose(-2, -1)).softmax(-1) for x in inputs]
+            return sum(w @ x for w, x in zip(weights, inputs, strict=True)), [w.transpose(-2, -1) for w in weights]
+
+    gm, graph, inputs, count = batched(Weights(), X, X + 1, merge=False)
+    assert (count, products(graph), calls(graph, "stack")) == (2, 3, 2), "the inputs alone are stacked, for the scores"
+    assert_same(graph(*inputs), gm(*inputs))
 
 
 @pytest.mark.parametrize(
