@@ -84,8 +84,8 @@ def _is_in(storages: AbstractSet[int], node: Node) -> bool:
 
 
 def _storages(node: Node) -> list[int | None]:
-    """Of the tensors of its example; None for one that has no such storage."""
-    return [one.untyped_storage()._cdata if one.layout is torch.strided else None for one in _tensors(node)]
+    """Of the tensors of its example; None for one that has none."""
+    return [torch_compat.storage_id(one) for one in _tensors(node)]
 
 
 def _tensors(node: Node) -> list[torch.Tensor]:

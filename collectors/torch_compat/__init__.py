@@ -23,6 +23,7 @@ from collectors.torch_compat.graphs import (
     named_arguments,
     parameters_put_back,
     static_tensors,
+    storage_id,
     with_constants,
 )
 from collectors.torch_compat.logs import compiler_logs
@@ -119,6 +120,7 @@ __all__ = [
     "recorded_cuda_graphs",
     "reset",
     "static_tensors",
+    "storage_id",
     "take_compiled_call",
     "tf32_allowed",
     "torch_version",

@@ -43,6 +43,14 @@ def example_tensor(node: object) -> torch.Tensor | None:
     return value if isinstance(value, torch.Tensor) else None
 
 
+def storage_id(example: torch.Tensor) -> int | None:
+    """Which storage an example of Dynamo's is in: the same for results that share memory. None where it has none.
+
+    Examples hold no data, so that their storages have no address to tell them apart by.
+    """
+    return example.untyped_storage()._cdata if example.layout is torch.strided else None
+
+
 def named_arguments(node: torch.fx.Node, *names: str) -> dict[str, Any]:
     """What a node is given, by name; `names` are those of its arguments by position."""
     return dict(zip(names, node.args, strict=False)) | dict(node.kwargs)
