@@ -31,6 +31,9 @@ NO_BEFORE: Final = (
     f"There is no {BEFORE_FILE} in this folder: the run ended before its profiled pass. "
     "Run `analyze model.py` again and let it finish."
 )
+RECORDED_ELSEWHERE: Final = (
+    "This is the report of a recorded trace, which stays where it was: open the trace itself to see its timeline."
+)
 NO_AFTER: Final = (
     f"There is no {AFTER_FILE} in this folder: no plan was measured. "
     "It is written by `analyze model.py` without --no-optimize, when a plan changes the model."
@@ -99,12 +102,13 @@ def read_run(folder: Path, here: Among | None = None) -> RunData:
     """
     report, missing, unreadable = _report(folder)
     device = report.device if report is not None else None
+    is_recorded = report is not None and report.is_recorded
     return RunData(
         folder=str(folder),
         report=report,
         missing=missing,
         sides=(
-            _side("before", folder / BEFORE_FILE, NO_BEFORE, device),
+            _side("before", folder / BEFORE_FILE, RECORDED_ELSEWHERE if is_recorded else NO_BEFORE, device),
             _side("after", folder / AFTER_FILE, NO_AFTER, device),
         ),
         unreadable=unreadable,

@@ -10,7 +10,7 @@ import pytest
 
 from analyzer.core.errors import UnreadableFileError
 from analyzer.reporting.json import write_report
-from dashboard.run_folder import AFTER_FILE, BEFORE_FILE, NO_EVENTS, read_run, read_target
+from dashboard.run_folder import AFTER_FILE, BEFORE_FILE, NO_EVENTS, RECORDED_ELSEWHERE, read_run, read_target
 from tests.rank_files import a_rank
 from tests.reports import a_key, a_report
 from tests.traces import Recording
@@ -46,6 +46,11 @@ def test_no_folder_and_an_empty_folder_say_what_makes_one(tmp_path: Path) -> Non
     assert f"Run `analyze model.py --out {tmp_path}`" in str(data.missing)
     assert BEFORE_FILE in str(data.sides[0].missing)
     assert "--no-optimize" in str(data.sides[1].missing)
+
+
+def test_the_report_of_a_recorded_trace_sends_to_the_trace_and_to_no_model(tmp_path: Path) -> None:
+    write_report(a_report(is_recorded=True), tmp_path / "report.json")
+    assert read_run(tmp_path).sides[0].missing == RECORDED_ELSEWHERE
 
 
 def test_the_command_that_makes_one_can_be_pasted(tmp_path: Path) -> None:
