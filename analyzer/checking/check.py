@@ -22,7 +22,7 @@ from analyzer.checking.renamed import gone_models
 from analyzer.checking.settings import CheckSettings
 from analyzer.checking.sources import FileSources
 from analyzer.checking.stored import Stored, reach_of, read_stored
-from analyzer.checking.storing import Judged, store
+from analyzer.checking.storing import Judged, require_storable, store
 from analyzer.checking.subjects import Made, graphs_alone, is_run, saved, spec_of, whole_run
 from analyzer.checking.worktree import commit_of
 from analyzer.core.baseline import ModelBaseline
@@ -58,6 +58,8 @@ def run_check(settings: CheckSettings, progress: Progress) -> GateResult:
     stored = read_stored(settings, project)
     if settings.init and stored.path is None:
         raise UsageError(f"--init writes a file of values, and {stored.shown} is a run", hint="name a file, or none")
+    if settings.init and stored.path is not None:
+        require_storable(stored.path, project)
     with TemporaryDirectory(prefix="graphbound-check-") as scratch:
         check = _Check(settings, project, stored, Path(scratch), progress, targets)
         judged = list(check.each())

@@ -68,8 +68,16 @@ def policy_target(model: str, project: Project) -> str:
         require_model_file(path)
     except UsageError as error:
         where = f"{project.policy.source}: models has {model!r}"
-        raise UsageError(f"{where}, and {error.message}", hint=error.hint) from error
+        hint = error.hint if path.exists() else _unless_gone(path, project)
+        raise UsageError(f"{where}, and {error.message}", hint=hint) from error
     return str(path)
+
+
+def _unless_gone(path: Path, project: Project) -> str:
+    """What a model that is not there may be: a slip for a file that the policy does not have, else one that is gone."""
+    named = [project.folder / model for model in project.policy.models]
+    others = [each.name for each in path.parent.glob("*.py") if each not in named] if path.parent.is_dir() else []
+    return close_matches(path.name, others) or "of a model that is gone, take it out of models"
 
 
 def require_models_of_tables(project: Project, names: Sequence[str]) -> None:
@@ -108,11 +116,20 @@ def read_baseline(path: Path, shown: str) -> Baseline | None:
 
 
 def write_text(path: Path, text: str) -> None:
-    """At once or not at all. Raises UsageError where it cannot be written."""
+    """At once or not at all, and through a link into its file. Raises UsageError where it cannot be written."""
     try:
-        write_whole(path, text.encode())
+        write_whole(path.resolve(), text.encode())
     except OSError as error:
         raise UsageError(f"cannot write {path}: {error.strerror}") from error
+
+
+def require_writable(path: Path) -> None:
+    """Raises UsageError where `write_text` could not. A disk that is full then is found when it is written."""
+    folder = path.resolve().parent
+    if not folder.is_dir():
+        raise UsageError(f"cannot write {path}: there is no folder {folder}")
+    if not os.access(folder, os.W_OK):
+        raise UsageError(f"cannot write {path}: its folder is not to be written to")
 
 
 def write_baseline(path: Path, baseline: Baseline) -> None:

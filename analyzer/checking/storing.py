@@ -6,11 +6,12 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from analyzer.checking.project import POLICY_FILE, Project, read_baseline, write_baseline, write_text
+from analyzer.checking.project import POLICY_FILE, Project, read_baseline, require_writable, write_baseline, write_text
 from analyzer.checking.renamed import without
 from analyzer.checking.settings import CheckSettings
 from analyzer.checking.stored import Stored
 from analyzer.core.baseline import Baseline, ModelBaseline
+from analyzer.core.errors import UsageError
 from analyzer.core.gate import GateStatus, ModelGate
 from analyzer.core.policy import Policy
 from analyzer.gate.baseline_file import encode_baseline
@@ -70,7 +71,15 @@ def store(settings: CheckSettings, project: Project, stored: Stored, judged: Seq
     return replace(kept, accept=None if new.models == kept.baseline.models else encode_baseline(new))
 
 
+def require_storable(path: Path, project: Project) -> None:
+    """Raises UsageError where `--init` could not write, before what takes minutes has run."""
+    require_writable(path)
+    if project.policy.source is None:
+        require_writable(project.folder / POLICY_FILE)
+
+
 def _accepted(known: Baseline, path: Path, shown: str, whole: Sequence[Judged]) -> Kept:
+    known = _as_it_is_now(path, shown, known)
     new = _with(known, whole)
     write_baseline(path, new)
     notes = [f"wrote the values of {_names(whole)} to {shown}"]
@@ -88,12 +97,22 @@ def _added(known: Baseline, path: Path, shown: str, whole: Sequence[Judged]) -> 
     if not new and not added:
         return Kept(known, tuple(notes))
     entries = (*(one.entry for one in new if one.entry is not None), *(entry for _, entry in added))
-    # As it is now: another check in this checkout may have stored its models meanwhile.
-    now = read_baseline(path, shown) or known
-    for entry in entries:
-        now = now.having(entry)
-    write_baseline(path, now)
+    try:
+        now = _as_it_is_now(path, shown, known)
+        for entry in entries:
+            now = now.having(entry)
+        write_baseline(path, now)
+    except UsageError as error:
+        if new:
+            raise  # they would pass, held against nothing, for ever
+        unsaid = f"{error.message}: what {shown} does not have yet of {_names([one for one, _ in added])} stays out"
+        return Kept(known, (unsaid, *notes))
     return Kept(now, (*_stored_notes(new, added, known, shown), *notes))
+
+
+def _as_it_is_now(path: Path, shown: str, known: Baseline) -> Baseline:
+    """Another check in this checkout may have stored its models since `known` was read."""
+    return read_baseline(path, shown) or known
 
 
 def _stored_notes(
@@ -162,8 +181,8 @@ def _is_changed(model: ModelGate) -> bool:
 
 def _write_policy(settings: CheckSettings, project: Project, judged: Sequence[Judged]) -> list[str]:
     path = (Path.cwd() / settings.budget_file) if settings.budget_file else project.folder / POLICY_FILE
-    if project.policy.source is not None:
-        return [f"{project.policy.source} has a policy already, and was left as it is"]
+    if project.policy.source is not None or path.exists():  # written by another check meanwhile
+        return [f"{project.policy.source or path.name} has a policy already, and was left as it is"]
     write_text(path, policy_text(Policy(baseline=project.policy.baseline), [one.gate.name for one in judged]))
     return [f"wrote the policy to {path.name}"]
 

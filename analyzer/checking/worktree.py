@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import difflib
 import re
+import shutil
 import subprocess
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -20,6 +21,13 @@ from collectors.asked_git import asked_git
 
 GIT_LIMIT_S: Final = 300.0
 """A checkout of a large repository from a slow disk."""
+
+ALONE: Final = ("-c", "core.hooksPath=/dev/null", "-c", "core.fsmonitor=false")
+"""git without the programs of the user's that it would start: a hook for checkouts is not for a worktree of ours, and
+one that fails would end the check. git knows this path on Windows too.
+"""
+
+IN_A_WORKTREE: Final = "the base is checked out beside, for which .git must be writable; --baseline FILE needs no git"
 
 SUBMODULE: Final = "160000 commit "
 """How `git ls-tree` begins the line of one."""
@@ -42,9 +50,17 @@ def worktree_at(reference: str, root: Path) -> Iterator[Path]:
             # A second Ctrl-C would leave the repository with a worktree that is not there.
             with undisturbed():
                 for each, beside in reversed(added):
-                    # --force: the run left caches in it.
-                    _git(each, "worktree", "remove", "--force", str(beside), is_needed=False)
-                    _git(each, "worktree", "prune", is_needed=False)
+                    _remove(each, beside)
+
+
+def _remove(root: Path, folder: Path) -> None:
+    """Take this worktree away, and no other: `git worktree prune` would take those of the user's with it that this
+    machine does not see, as those of the host of a container.
+    """
+    words = ("worktree", "remove", "--force", str(folder))  # the run left caches in it
+    if _run(root, *words).returncode:  # what git no longer takes for one, it takes away where the folder is gone
+        shutil.rmtree(folder, ignore_errors=True)
+        _git(root, *words, is_needed=False)
 
 
 def _with_submodules(root: Path, commit: str, folder: Path) -> list[tuple[Path, Path]]:
@@ -137,14 +153,15 @@ def _no_commit(reference: str, root: Path) -> UsageError:
 def _git(root: Path, *words: str, is_needed: bool = True) -> str:
     done = _run(root, *words)
     if done.returncode and is_needed:
-        raise UsageError(f"git {words[0]} failed: {done.stderr.strip() or done.returncode}")
+        hint = IN_A_WORKTREE if words[0] == "worktree" else None
+        raise UsageError(f"git {words[0]} failed: {done.stderr.strip() or done.returncode}", hint=hint)
     return done.stdout.strip() if done.returncode == 0 else ""
 
 
 def _run(root: Path, *words: str) -> subprocess.CompletedProcess[str]:
     """What git said, and how it ended. Raises UsageError where it cannot be asked."""
     try:
-        return asked_git(root, *words, limit_s=GIT_LIMIT_S)
+        return asked_git(root, *ALONE, *words, limit_s=GIT_LIMIT_S)
     except FileNotFoundError:
         raise UsageError("git is not there, which --against needs") from None
     except subprocess.TimeoutExpired:

@@ -2,16 +2,30 @@
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from typing import Final
 
 import msgspec
 
-from analyzer.core.baseline import BASELINE_SCHEMA, Baseline
+from analyzer.core.baseline import BASELINE_SCHEMA, Baseline, ModelBaseline
 from analyzer.core.errors import UnreadableFileError
 
 RENEW: Final = "take back what was checked in (`git checkout`), or name the right file with --baseline"
 """Not to remove it: it may be another file, whose name was mistyped."""
+
+UNMERGED: Final = (
+    "a merge left its marks: `git checkout --ours` or `--theirs` takes one side, --init then accepts what is"
+)
+
+_CONFLICT: Final = b"<<<<<<< "
+
+_MOST_NS: Final = 2**63 - 1
+"""A time as numpy holds it."""
+
+_MOST_MARGIN: Final = 10.0
+"""As of a margin in the policy."""
 
 
 class _SchemaOnly(msgspec.Struct):
@@ -27,7 +41,8 @@ def encode_baseline(baseline: Baseline) -> str:
 
 
 def decode_baseline(data: bytes, name: str) -> Baseline:
-    """Raises UnreadableFileError, which says what to do."""
+    """Raises UnreadableFileError, which says what to do: of a file that is none, and of values that no run can have."""
+    renew = UNMERGED if _CONFLICT in data else RENEW
     try:
         schema = msgspec.json.decode(data, type=_SchemaOnly).schema
         if schema != BASELINE_SCHEMA:
@@ -37,8 +52,40 @@ def decode_baseline(data: bytes, name: str) -> Baseline:
             )
         baseline = msgspec.json.decode(data, type=Baseline)
     except (msgspec.DecodeError, UnicodeDecodeError, ValueError) as error:
-        raise UnreadableFileError(f"{name}: not a baseline: {error}", hint=RENEW) from error
+        raise UnreadableFileError(f"{name}: not a baseline: {error}", hint=renew) from error
+    impossible = next(_impossible(baseline), None)
+    if impossible is not None:
+        raise UnreadableFileError(f"{name}: {impossible}", hint=RENEW)
     return replace(baseline, source=name)
+
+
+def _impossible(baseline: Baseline) -> Iterator[str]:
+    """What no check has written, as a slip of the hand or a merge leaves it: a verdict would be held against it."""
+    twice = _twice(f"{one.model} on {one.kind}" for one in baseline.models)
+    if twice is not None:
+        yield f"{twice} is in it twice"
+    for one in baseline.models:
+        yield from (f"{one.model}: {what}" for what in _impossible_of(one))
+
+
+def _impossible_of(one: ModelBaseline) -> Iterator[str]:
+    twice = _twice(stored.gate for stored in one.values)
+    if twice is not None:
+        yield f"{twice} has two values"
+    for stored in one.values:
+        if stored.value < 0:
+            yield f"{stored.gate} is {stored.value:g}, and there is no less than none of it"
+        if not 0 <= stored.margin < _MOST_MARGIN:
+            yield f"the margin of {stored.gate} is {stored.margin:g}: a margin is a share like 0.05"
+    yield from (f"{place.count} of {place.rule} at one place" for place in one.places if place.count < 0)
+    for times in one.times:
+        turns = [turn for way in times.ways for turn in way.turns]
+        if any(not 0 < ns <= _MOST_NS for turn in turns for ns in turn.ns):
+            yield "a step took no time, or more than there is"
+
+
+def _twice(names: Iterable[str]) -> str | None:
+    return next((name for name, count in Counter(names).items() if count > 1), None)
 
 
 def _short_numbers(value: object) -> object:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
@@ -80,49 +80,64 @@ def stored_places(places: Iterable[Place]) -> tuple[StoredPlace, ...]:
 def new_places(places: Sequence[Place], known: Sequence[StoredPlace], rules: Sequence[str]) -> tuple[Place, ...]:
     """Those of these rules that the baseline does not have, or has fewer of; `stored.count` is then how many more.
 
-    A line that was edited is matched by its function where as many of the rule's vanished there as appeared: the same
-    finding in other words is not new.
+    The same line in another function or file is code that moved. A line that was edited is matched by its function
+    where as many of the rule's vanished there as appeared: the same finding in other words is not new.
     """
     mine = [place for place in places if place.stored.rule in rules]
     before: Counter[StoredPlace] = Counter()
     for old in known:
         if old.rule in rules:
-            before[replace(old, count=1)] += old.count
-    left = [_taken(place, before) for place in mine]
-    spare: Counter[StoredPlace] = Counter()
-    for name, count in before.items():
-        spare[replace(name, text=NOWHERE, count=1)] += count
+            before[_whole(old)] += old.count
+    left = [place.stored.count for place in mine]
+    for same in (_whole, _moved, _edited):
+        left = [_still_open(place, count, before, same) for place, count in zip(mine, left, strict=True)]
     return tuple(
-        replace(place, stored=replace(place.stored, count=more))
-        for place, open_count in zip(mine, left, strict=True)
-        if (more := _spared(place, open_count, spare)) > 0
+        replace(place, stored=replace(place.stored, count=count))
+        for place, count in zip(mine, left, strict=True)
+        if count > 0
     )
 
 
 def changed_graphs(places: Sequence[Place], known: Sequence[StoredPlace], what: str) -> tuple[Place, ...]:
-    """The graphs with more of `what` than the baseline's graph at the same line has, the largest growth first."""
-    before = {replace(old, count=1): old.count for old in known if old.rule == what}
-    grown = [
-        (place.stored.count - before.get(replace(place.stored, count=1), 0), place)
-        for place in places
-        if place.stored.rule == what
-    ]
+    """The graphs with more of `what` than the baseline's graph at the same line has, wherever that line is now; the
+    largest growth first.
+    """
+    mine = [place for place in places if place.stored.rule == what]
+    before = {_whole(old): old.count for old in known if old.rule == what}
+    stayed = {name for place in mine if (name := _whole(place.stored)) in before}
+    gone = {_moved(name): count for name, count in before.items() if name not in stayed}
+    grown: list[tuple[int, Place]] = []
+    for place in mine:
+        name = _whole(place.stored)
+        was = before[name] if name in stayed else gone.get(_moved(name), 0)
+        grown.append((place.stored.count - was, place))
     return tuple(place for more, place in sorted(grown, key=lambda pair: -pair[0]) if more > 0)
 
 
-def _taken(place: Place, before: Counter[StoredPlace]) -> int:
+def _whole(name: StoredPlace) -> StoredPlace:
+    """What is the same where nothing but the line's number changed."""
+    return replace(name, count=1)
+
+
+def _moved(name: StoredPlace) -> StoredPlace:
+    """What is the same where the line is in another function or file. Lines that cannot be read are not alike."""
+    return replace(name, file=NOWHERE, function=NOWHERE, count=1) if name.text else _whole(name)
+
+
+def _edited(name: StoredPlace) -> StoredPlace:
+    """What is the same where the function has another line for it."""
+    return replace(name, text=NOWHERE, count=1)
+
+
+def _still_open(
+    place: Place, count: int, before: Counter[StoredPlace], same: Callable[[StoredPlace], StoredPlace]
+) -> int:
     """How many of this place are not among those of before, of which as many are taken as there are."""
-    name = replace(place.stored, count=1)
-    taken = min(before[name], place.stored.count)
-    before[name] -= taken
-    return place.stored.count - taken
-
-
-def _spared(place: Place, count: int, spare: Counter[StoredPlace]) -> int:
-    name = replace(place.stored, text=NOWHERE, count=1)
-    taken = min(spare[name], count)
-    spare[name] -= taken
-    return count - taken
+    for name in [old for old in before if same(old) == same(place.stored)] if count > 0 else ():
+        taken = min(before[name], count)
+        before[name] -= taken
+        count -= taken
+    return count
 
 
 def _stored(rule: str, where: SourceLine | None, count: int, sources: Sources) -> StoredPlace:

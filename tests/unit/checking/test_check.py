@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 from dataclasses import replace
 from pathlib import Path
@@ -9,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from analyzer.checking import check as checking
+from analyzer.checking import project as files
 from analyzer.checking.subjects import Made
 from analyzer.cli import main
 from analyzer.core.errors import ExitCode, UnreadableFileError, UsageError, UserProgramError
@@ -435,6 +437,43 @@ def test_init_writes_nothing_where_no_model_runs(project: Path, monkeypatch: pyt
     assert "nothing was written: no model could be judged" in result.notes
     assert not (project / BASELINE_FILE).exists()
     assert not (project / "graphbound.toml").exists()
+
+
+def test_what_could_be_added_and_not_written_costs_no_verdict(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    report = here(project, a_model_report())
+    monkeypatch.setattr(checking, "graphs_alone", lambda spec, progress: Made(report, None))
+    run(targets=("gptlite.py",), runs=False)
+    target = saved(project, "a", a_model_report())
+
+    def full(path: Path, data: bytes) -> None:
+        raise OSError(errno.EROFS, "Read-only file system")
+
+    monkeypatch.setattr(files, "write_whole", full)
+    result = run(targets=(target,))
+    assert result.has_passed
+    assert any("Read-only" in note and "of gptlite.py stays out" in note for note in result.notes)
+    (project / BASELINE_FILE).unlink()
+    with pytest.raises(UsageError, match="Read-only"):  # a new one would be held against nothing for ever
+        run(targets=(target,))
+
+
+def test_init_that_cannot_write_is_told_before_anything_runs(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(checking, "graphs_alone", lambda *_: pytest.fail("it was run"))
+    (project / "graphbound.toml").write_text('baseline = "ci/values.json"\n')
+    with pytest.raises(UsageError, match="there is no folder"):
+        run(targets=("gptlite.py",), runs=False, init=True)
+
+
+def test_what_another_check_accepts_meanwhile_stays_accepted(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def graphs(spec: WorkloadSpec, progress: object) -> Made:
+        if Path(spec.target).name == "gptlite.py":  # while it runs, the other check begins and ends
+            run(targets=("other.py",), runs=False, init=True)
+        return Made(here(project, a_model_report()), None)
+
+    monkeypatch.setattr(checking, "graphs_alone", graphs)
+    result = run(targets=("gptlite.py",), runs=False, init=True)
+    assert [one.model for one in stored(project).models] == ["gptlite.py", "other.py"]
+    assert "graphbound.toml has a policy already, and was left as it is" in result.notes
 
 
 def test_what_was_just_stored_is_not_offered_to_be_accepted(project: Path) -> None:

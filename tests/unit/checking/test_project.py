@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from analyzer.checking.project import find_project, read_baseline, write_baseline
+from analyzer.checking.project import find_project, policy_target, read_baseline, write_baseline
 from analyzer.checking.sources import FileSources
 from analyzer.core.baseline import Baseline, ModelBaseline, StoredPlace, StoredValue
 from analyzer.core.errors import UnreadableFileError, UsageError
@@ -141,3 +141,19 @@ def test_places_are_stored_in_one_order() -> None:
     places = baseline_of(a_case(a_model_report(breaks=3))).places
     assert list(places) == sorted(places)
     assert all(isinstance(place, StoredPlace) for place in places)
+
+
+def test_values_behind_a_link_are_written_where_it_leads(checkout: Path) -> None:
+    link, shared = checkout / BASELINE_FILE, checkout / "models" / "shared.json"
+    link.symlink_to(Path("models") / "shared.json")
+    write_baseline(link, Baseline())
+    assert link.is_symlink()
+    assert read_baseline(shared, "shared") == Baseline(source="shared")
+
+
+def test_a_model_of_the_policy_that_is_gone_is_to_be_taken_out_of_it(checkout: Path) -> None:
+    (checkout / "pyproject.toml").write_text('[tool.graphbound]\nmodels = ["one.py", "gone.py"]\n')
+    (checkout / "one.py").touch()
+    with pytest.raises(UsageError, match=r"models has 'gone.py', and no such file") as caught:
+        policy_target("gone.py", find_project(None, checkout))
+    assert "take it out" in (caught.value.hint or "")

@@ -72,6 +72,46 @@ def test_it_is_removed_when_the_run_fails(repository: Path) -> None:
     assert len(git(repository, "worktree", "list").splitlines()) == 1
 
 
+def test_a_worktree_of_the_users_that_is_out_of_sight_stays_known(repository: Path, tmp_path: Path) -> None:
+    git(repository, "worktree", "add", "--quiet", "-b", "theirs", str(tmp_path / "theirs"))
+    (tmp_path / "theirs").rename(tmp_path / "out of sight")
+    with worktree_at("HEAD", repository):
+        pass
+    (tmp_path / "out of sight").rename(tmp_path / "theirs")
+    assert git(tmp_path / "theirs", "branch", "--show-current") == "theirs"
+
+
+def test_a_worktree_whose_mark_the_run_removed_is_forgotten_too(repository: Path) -> None:
+    with worktree_at("HEAD", repository) as folder:
+        (folder / ".git").unlink()
+    assert not folder.exists()
+    assert len(git(repository, "worktree", "list").splitlines()) == 1
+
+
+@pytest.mark.parametrize("index", [".git/index", "{root}/.git/index"])
+def test_a_check_that_a_hook_starts_leaves_what_is_being_committed(
+    repository: Path, monkeypatch: pytest.MonkeyPatch, index: str
+) -> None:
+    git(repository, "add", ".")
+    with monkeypatch.context() as hook:  # what `git commit` and `git commit --all` tell it, and one of a worktree
+        hook.setenv("GIT_INDEX_FILE", index.format(root=repository))
+        hook.setenv("GIT_DIR", str(repository / ".git"))
+        with worktree_at("HEAD", repository) as folder:
+            assert (folder / "model.py").read_text() == "old\n"
+    assert git(repository, "diff", "--cached", "--name-only") == "model.py"
+    assert len(git(repository, "worktree", "list").splitlines()) == 1
+
+
+def test_no_hook_of_the_repository_is_run_for_the_worktree(repository: Path) -> None:
+    hook = repository / ".git" / "hooks" / "post-checkout"
+    hook.parent.mkdir(exist_ok=True)
+    hook.write_text(f"#!/bin/sh\ntouch '{repository}/seen'\nexit 3\n")
+    hook.chmod(0o755)
+    with worktree_at("HEAD", repository) as folder:
+        assert (folder / "model.py").read_text() == "old\n"
+    assert not (repository / "seen").exists()
+
+
 @pytest.mark.parametrize("reference", ["nowhere", "--help", "-q", "HEAD~9"])
 def test_what_is_no_commit_is_refused_with_a_hint(repository: Path, reference: str) -> None:
     with pytest.raises(UsageError, match="there is no commit") as caught:

@@ -48,6 +48,23 @@ def test_code_that_moved_is_no_new_break() -> None:
     assert not judged.warnings
 
 
+def test_code_that_moved_to_another_function_or_file_is_no_new_break() -> None:
+    before = a_case(a_model_report(findings=(a_break(57),)), sources=Lines({57: "x.item()"}))
+    there = replace(a_break(9), where=SourceLine("/home/ada/helpers.py", 9, "count"))
+    moved = a_model_report(findings=(there,))
+    assert not judge(a_case(moved, baseline_of(before), sources=Lines({9: "x.item()"}))).warnings
+    # One that is new in the place that it left is named, and not the one that moved.
+    both = a_model_report(findings=(there, a_break(57)))
+    judged = judge(a_case(both, baseline_of(before), sources=Lines({9: "x.item()", 57: "print(x)"})))
+    assert of("graph_breaks", judged).places == (at("/home/ada/gptlite.py:57"),)
+
+
+def test_a_line_that_cannot_be_read_is_not_taken_for_one_that_moved() -> None:
+    before = a_case(a_model_report(findings=(a_break(57),)), sources=Lines({57: ""}))
+    there = replace(a_break(9), where=SourceLine("/home/ada/helpers.py", 9, "count"))
+    assert judge(a_case(a_model_report(findings=(there,)), baseline_of(before), sources=Lines({9: ""}))).warnings
+
+
 def test_an_edited_line_that_still_breaks_is_the_same_break() -> None:
     before = a_case(a_model_report(findings=(a_break(57),)), sources=Lines({57: "x.item()"}))
     after = a_case(a_model_report(findings=(a_break(57),)), baseline_of(before), sources=Lines({57: "int(x.item())"}))
