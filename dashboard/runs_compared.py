@@ -19,6 +19,8 @@ from analyzer.unlike import unlike_facts
 from collectors.readers.settings import DEFAULTS
 from dashboard.runs_read import GlanceReader, RunGlance, UnreadRun
 
+MOST_OF_A_WARNING: Final = 300
+"""Characters: the same wherever it is cut, so that one that two sources say is shown once."""
 MOST_KEPT: Final = 16
 """Comparisons: some 100 kB each, and a second or more to make."""
 
@@ -95,7 +97,7 @@ def warnings(before: RunGlance | UnreadRun, after: RunGlance | UnreadRun, names:
     """Why times of the two say nothing of a change, or less than it seems; empty where nothing speaks against it."""
     if isinstance(before, UnreadRun) or isinstance(after, UnreadRun):
         return tuple(f"{names.of(one.name)}: {one.reason}" for one in (before, after) if isinstance(one, UnreadRun))
-    found = [plain(text, 300) for text in unlike_facts(before.facts, after.facts)]
+    found = [plain(text, MOST_OF_A_WARNING) for text in unlike_facts(before.facts, after.facts)]
     if before.versions.torch != after.versions.torch:
         found.append(
             f"another torch: {plain(before.versions.torch, 120)} before, {plain(after.versions.torch, 120)} after"

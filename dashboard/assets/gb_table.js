@@ -121,11 +121,18 @@
     }
   }).observe(document.documentElement, { childList: true, subtree: true });
 
+  // AG Grid writes `&gt;` into the attribute row-id where a key holds `>`: the grid itself is asked.
+  function keyOf(table, row) {
+    if (row.dataset.rowId !== undefined) return row.dataset.rowId;
+    const grid = api(table), node = grid && grid.getDisplayedRowAtIndex(Number(row.getAttribute("row-index")));
+    return node ? node.id : null;
+  }
+
   function chosen(target) {
     const row = target.closest(".gb-grid [row-id], .gb-grid [data-row-id]");
     if (!row) return;
-    const table = row.closest(".gb-grid").id, key = row.getAttribute("row-id") || row.dataset.rowId;
-    window.dispatchEvent(new CustomEvent("gb-row", { detail: { table, key } }));
+    const table = row.closest(".gb-grid").id, key = keyOf(table, row);
+    if (key !== null) window.dispatchEvent(new CustomEvent("gb-row", { detail: { table, key } }));
   }
 
   document.addEventListener("click", (event) => { if (!event.target.closest(".gb-table-csv, summary")) chosen(event.target); });

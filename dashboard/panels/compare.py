@@ -63,7 +63,9 @@ def _pick(here: Among, word: str, field: str, chosen: str) -> list[Component]:
     names = here.names
     options = [
         html.Option(
-            f"{names.of(run.name)} · {minute(run.written_ns / NS_PER_S)}", value=run.name, selected=run.name == chosen
+            f"{names.of(run.name)} · written {minute(run.written_ns / NS_PER_S)}",
+            value=run.name,
+            selected=run.name == chosen,
         )
         for run in here.choices
     ]

@@ -14,14 +14,15 @@ if TYPE_CHECKING:
     import plotly.graph_objects as go
 
 MOST_BARS: Final = 15
-_NAME: Final = 34
+_NAME: Final = 18
+"""Letters, which leave the bars half of a telephone; the table and the hover have the rest."""
 _BAR_PX, _FRAME_PX, _LEGEND_PX = 26, 130, 55
 _FEWEST: Final = 3
 """Bars that a figure has room for, at least."""
 _LESS, _MORE = "#0072B2", "#D55E00"
 """Blue and vermilion of Okabe & Ito, apart for any colour vision; the second is hatched."""
 _NS_PER_MS: Final = 1e6
-_ROOM: Final = 0.4
+_ROOM: Final = 0.8
 """Of what the bars span: a text stands in its bar where it fits, else beside it."""
 
 

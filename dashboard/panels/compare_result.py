@@ -17,7 +17,7 @@ from dashboard.figure import graph
 from dashboard.panels.compare_figure import difference_figure, figure_height_px, signed
 from dashboard.panels.panel import Component, empty_state
 from dashboard.prose import prose
-from dashboard.runs_compared import RunPair
+from dashboard.runs_compared import MOST_OF_A_WARNING, RunPair
 from dashboard.runs_read import RunGlance, Timed, UnreadRun
 from dashboard.table import Cell, Column, Kind, table
 
@@ -41,7 +41,7 @@ def pair_view(pair: RunPair | str) -> list[Component]:
     if isinstance(pair, str):
         return [empty_state(pair)]
     unlike = pair.compared.unlike if pair.compared is not None else ()
-    said = dict.fromkeys(plain(text, 500) for text in (*pair.warnings, *unlike))
+    said = dict.fromkeys(plain(text, MOST_OF_A_WARNING) for text in (*pair.warnings, *unlike))
     warned = [html.P(prose(text), className="gb-loud") for text in said]
     clean = _clean(pair)
     if pair.compared is None:

@@ -9,6 +9,7 @@ from dash import html
 
 from analyzer.core.report import CandidateReport, GraphReport
 from analyzer.core.trial import TrialOutcome
+from analyzer.reporting.report_text import error_text
 from dashboard.figure import graph as figure_of
 from dashboard.panels.panel import Component, empty_state
 from dashboard.panels.step_samples import Strip, strip_figure, strip_height_px
@@ -40,7 +41,9 @@ _COLUMNS: Final = (
     Column("step, default", Kind.DURATION, tip="the whole step under torch.compile's default, in turn"),
     Column("speed", Kind.RATIO, 78, tip="of the step: default over candidate"),
     Column("compile", Kind.DURATION),
+    Column("error", width_px=110, tip="of the results, from the reference that the overview names"),
     Column("memory", Kind.BYTES, tip="the peak of a step, without what CUDA graphs keep"),
+    Column("+ CUDA graphs", Kind.BYTES, 104, tip="what its CUDA graphs keep beside that peak"),
 )
 
 
@@ -81,7 +84,9 @@ def _row(candidate: CandidateReport, *, is_chosen: bool) -> tuple[Cell, ...]:
         candidate.step_baseline_ns,
         _over(candidate.step_baseline_ns, candidate.step_ns),
         candidate.compile_ns,
+        error_text(candidate.accuracy),
         candidate.peak_bytes,
+        candidate.pool_bytes,
     )
 
 

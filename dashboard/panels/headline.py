@@ -9,7 +9,7 @@ from dash import html
 from analyzer.core.report import Report
 from analyzer.reporting.device_text import peaks_text
 from analyzer.reporting.plain_text import plain
-from analyzer.reporting.report_text import LEFT_ALONE, is_silently_eager, outcome_phrase
+from analyzer.reporting.report_text import outcome_text, warnings_text
 from dashboard.panels.panel import Component, Panel, empty_state
 from dashboard.prose import prose
 from dashboard.run_folder import RunData
@@ -24,7 +24,7 @@ def build(run: RunData) -> list[Component]:
     facts = report.workload
     device = (report.device.name, *peaks_text(report.device))
     what = " · ".join((facts.name, facts.mode, *device, f"torch {report.versions.torch}"))
-    loud = [html.P(prose(plain(text, _LIMIT)), className="gb-loud") for text in _warnings(report)]
+    loud = [html.P(prose(plain(text, _LIMIT)), className="gb-loud") for text in warnings_text(report)]
     return [
         html.P(plain(what, _LIMIT), className="gb-quiet"),
         *loud,
@@ -32,15 +32,6 @@ def build(run: RunData) -> list[Component]:
         html.P(prose(plain(report.headline, _LIMIT)), className="gb-headline"),
         *_outcome(report),
     ]
-
-
-def _warnings(report: Report) -> list[str]:
-    warnings = []
-    if report.partial is not None:
-        warnings.append(f"Partial report: {report.partial}")
-    if is_silently_eager(report):
-        warnings.append("No graph was captured: torch.compile changes nothing here and everything runs eager.")
-    return warnings
 
 
 def _honesty(report: Report) -> list[Component]:
@@ -52,13 +43,8 @@ def _honesty(report: Report) -> list[Component]:
 
 
 def _outcome(report: Report) -> list[Component]:
-    comparison = report.comparison
-    if comparison is None:
-        return []
-    if report.is_left_alone:
-        return [html.P(f"LEFT ALONE: {LEFT_ALONE}")]
-    word = comparison.outcome.value.replace("_", " ")
-    return [html.P(f"{word}: {outcome_phrase(report, comparison)}")]
+    said = outcome_text(report)
+    return [] if said is None else [html.P(said)]
 
 
 PANEL: Final = Panel(id="headline", title="Result", build=build)

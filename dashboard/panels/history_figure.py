@@ -197,6 +197,8 @@ def _time_axis(lines: Sequence[Line]) -> dict[str, Any]:
     """Ticks at runs, each with its commit where it has one; evenly chosen where there are many."""
     runs = sorted({(run.began_s, run.commit.short if run.commit else "") for line in lines for run in line.runs})
     axis: dict[str, Any] = {"title": axis_title("began", "UTC"), "type": "date", "ticklabelstandoff": 4}
+    # Else plotly hides each that reaches over the edge, and with all of them hidden finds no place for the title.
+    axis["ticklabeloverflow"] = "allow"
     if runs and (lacking := LEAST_SPAN_S - (runs[-1][0] - runs[0][0])) > 0:
         axis["range"] = [_moment(runs[0][0] - lacking / 2), _moment(runs[-1][0] + lacking / 2)]
     if not any(commit for _, commit in runs):

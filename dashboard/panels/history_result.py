@@ -31,7 +31,7 @@ _COLUMNS: Final = (
     Column("outcome", width_px=90),
     Column("most of the step", width_px=110),
     Column("its share", Kind.SHARE),
-    Column("torch", width_px=90),
+    Column("torch", width_px=130),
     Column("remarks", width_px=160),
 )
 _ONE_COMMIT: Final = "No run carries a commit: git was not there, or the model lies in no repository."

@@ -8,13 +8,16 @@ from typing import Final
 
 from dash import html
 
-from analyzer.reporting.plain_text import COMMAND_LIMIT, plain_command
+from analyzer.core.report import Report
+from analyzer.reporting.caveats import chosen_caveats
+from analyzer.reporting.plain_text import COMMAND_LIMIT, plain, plain_command
 from dashboard.panels.panel import Component, Panel, empty_state
 from dashboard.prose import prose
 from dashboard.run_folder import DASHBOARD_COMMAND, RunData
 from dashboard.table import attributes
 
 PLAN_FILE: Final = "plan.json"
+_LIMIT: Final = 400
 _ANALYZE: Final = "analyze model.py"
 _AGAIN: Final = (
     "Change the model and run `analyze model.py` again: the page Compare then lays the two beside each other."
@@ -29,7 +32,13 @@ def build(run: RunData) -> list[Component]:
     if plan is not None:
         line = f"model = analyzer.optimize(model, plan={json.dumps(str(plan), ensure_ascii=False)})"
         shown += [html.P(prose("To use the plan in a program, after `import analyzer`:")), _command(line)]
-    return shown or [empty_state(_AGAIN)]
+    return [*_caveats(run.report), *(shown or [empty_state(_AGAIN)])]
+
+
+def _caveats(report: Report) -> list[Component]:
+    """Before the line that takes the plan into a program: what whoever copies it must know."""
+    known = [html.Li(prose(plain(said, _LIMIT))) for said in chosen_caveats(report)]
+    return [html.P("To know of what was chosen:"), html.Ul(known)] if known else []
 
 
 def _is_this(run: RunData) -> bool:

@@ -8,6 +8,7 @@ from analyzer.core import quantities
 from analyzer.core.report import DEFAULT_PLAN, PlanTrial, Report
 from analyzer.core.samples import Samples
 from analyzer.reporting.plain_text import plain
+from analyzer.reporting.report_text import plan_error, plan_memory
 from dashboard.figure import graph
 from dashboard.panels.panel import Component, Panel, empty_state
 from dashboard.panels.step_samples import Strip, strip_figure, strip_height_px
@@ -27,7 +28,8 @@ _COLUMNS: Final = (
     Column("± of it", Kind.SHARE, tip="half the distance between the quartiles, as a share of the median"),
     Column("samples", Kind.NUMBER, 80),
     Column("speed", Kind.RATIO, 80, tip="against torch.compile's default, taken in turn with it"),
-    Column("memory", Kind.BYTES, tip="the peak of a step, without what CUDA graphs keep"),
+    Column("error", width_px=110, tip="of the results, from the reference that the headline names"),
+    Column("memory", width_px=130, tip="the peak of a step, + what its CUDA graphs hold"),
     Column("outcome", width_px=150),
 )
 
@@ -65,10 +67,11 @@ def way_rows(report: Report) -> list[tuple[Cell, ...]]:
 def _row(plan: PlanTrial, default: Samples | None) -> tuple[Cell, ...]:
     own, against = plan.step_ns, plan.against_ns or default
     outcome = plan.outcome.value if plan.reason is None else f"{plan.outcome.value}: {plan.reason}"
+    kept = (plan_error(plan), plan_memory(plan), outcome)
     if own is None:
-        return _name(plan), None, None, None, None, plan.peak_bytes, outcome
+        return _name(plan), None, None, None, None, *kept
     speed = against.median_ns / own.median_ns if against is not None and own.median_ns else None
-    return _name(plan), own.median_ns, own.spread, len(own.ns), speed, plan.peak_bytes, outcome
+    return _name(plan), own.median_ns, own.spread, len(own.ns), speed, *kept
 
 
 def _table(report: Report) -> list[Component]:

@@ -103,6 +103,14 @@ def test_a_click_and_a_key_choose_a_card_and_a_link_reopens_it(open_at: Open, ru
     _card_is(page, "m.py:104")
 
 
+def test_a_row_whose_key_holds_a_sign_of_html_opens_its_card(open_at: Open, tmp_path: Path) -> None:
+    write_report(a_report(), tmp_path / "report.json")
+    page = open_at(tmp_path, GRAPHS, wait=CARD)
+    page.locator(ROW, has_text="eager gap").first.locator(".ag-cell").first.click()
+    page.wait_for_function("document.querySelector('#graphs-card h3')?.textContent.startsWith('gap')")
+    page.wait_for_function("decodeURIComponent(location.hash).includes('>')")
+
+
 def test_the_first_page_gives_csv_and_leads_to_a_card_and_to_the_findings(
     open_at: Open, run: Path, tmp_path: Path
 ) -> None:

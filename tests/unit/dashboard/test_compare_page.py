@@ -12,6 +12,7 @@ from plotly.utils import PlotlyJSONEncoder
 from analyzer.comparing import compare_paths
 from analyzer.core.compared import Compared, Matched
 from analyzer.reporting.compared_text import fate_text
+from analyzer.reporting.plain_text import plain
 from analyzer.run_listing import list_runs
 from collectors.readers.settings import DEFAULTS
 from dashboard import runs_compared
@@ -141,6 +142,15 @@ def test_what_makes_times_incomparable_is_said(tmp_path: Path) -> None:
     assert any("after: a partial report: stopped" in text for text in said)
     assert warnings(one, one) == ()
     assert warnings(one, UnreadRun("x", "no report")) == ("x: no report",)
+
+
+def test_a_warning_of_report_and_trace_is_shown_once_however_long(folder: Path, compared: Compared) -> None:
+    pair = comparer(folder).pair(list_runs(folder), "slow", "fast")
+    assert isinstance(pair, RunPair)
+    long = "another set of inputs: " + "float32[64, 256], " * 90
+    cut = plain(long, runs_compared.MOST_OF_A_WARNING)
+    twice = replace(pair, warnings=(cut,), compared=replace(compared, unlike=(long,)))
+    assert json.dumps(pair_view(twice), cls=PlotlyJSONEncoder).count("another set of inputs") == 1
 
 
 def test_the_rows_shown_add_up_to_the_difference_of_the_totals(folder: Path, compared: Compared) -> None:

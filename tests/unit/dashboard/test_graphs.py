@@ -174,6 +174,9 @@ def test_candidates_are_told_with_outcome_reason_predicted_and_measured() -> Non
         "measured", "", 10_800_000, 11_200_000, pytest.approx(10.8 / 11.2), 31_300_000, 11_500_000, 31_800_000,
         pytest.approx(31.8 / 11.5),
     )  # fmt: skip
+    assert chosen[11:] == ("3.1e-03", 1_610_612_736, None)
+    pooled = a_graph(candidates=(a_candidate("cuda_graphs", pool_bytes=1 << 20),))
+    assert candidate_rows(pooled)[0][-1] == 1 << 20
     refused = rows["cpp_wrapper"]
     assert refused[1] == "refused"
     assert refused[2] == "no C++ compiler was found"

@@ -136,6 +136,12 @@ def test_the_axis_around_one_run_is_a_minute_and_not_its_milliseconds(glance) ->
     assert time_figure(longer).layout.xaxis.range is None
 
 
+def test_a_narrow_page_hides_no_moment(glance) -> None:  # type: ignore[no-untyped-def]
+    """plotly places the title of an axis under its labels: with each of them hidden, nowhere, which is an error."""
+    lines = history_of([glance(a_run(1))]).lines
+    assert {figure(lines).layout.xaxis.ticklabeloverflow for figure in (time_figure, bound_figure)} == {"allow"}
+
+
 def test_the_share_of_the_verdict_is_the_largest_part_of_the_step(glance) -> None:  # type: ignore[no-untyped-def]
     starved = glance(a_run(1, step_budget=a_budget(starved=6.0, memory=4.0)))
     memory = glance(a_run(2, step_budget=a_budget(starved=1.0, memory=4.0)))

@@ -12,13 +12,14 @@ import pytest
 from dash import html
 from plotly.utils import PlotlyJSONEncoder
 
-from dashboard.panels import next_command, timelines, verdicts
+from analyzer.reporting.report_text import attribution_text, notes_text
+from dashboard.panels import next_command, notes, timelines, verdicts
 from dashboard.panels.panel import Page, Panel
 from dashboard.panels.panel_list import PANELS
 from dashboard.prose import prose
 from dashboard.run_folder import RunData, Side, read_run
 from dashboard.timeline.recording import recording_of
-from tests.reports import a_graph, a_key, a_report, an_empty_report
+from tests.reports import a_candidate, a_comparison, a_graph, a_key, a_report, an_accuracy, an_empty_report
 from tests.unit.dashboard.runs import a_recording
 
 every_panel = pytest.mark.parametrize("panel", PANELS, ids=lambda p: p.id)
@@ -69,10 +70,28 @@ def test_a_run_that_was_stopped_early_is_shown_as_far_as_it_came(panel: Panel) -
 def test_the_headline_is_loud_where_the_report_is_partial_or_silent() -> None:
     headline = PANELS[0]
     assert "Partial report: stopped" in _text(headline, _run(report=a_report(partial="stopped")))
-    assert "No graph was captured" in _text(headline, _run(report=a_report(graphs=())))
+    assert "NO GRAPH WAS CAPTURED" in _text(headline, _run(report=a_report(graphs=())))
+    wrong = a_comparison(accuracy=an_accuracy(is_right=False))
+    assert "WRONG RESULT" in _text(headline, _run(report=a_report(comparison=wrong)))
     assert "FASTER: 31.8 → 11.5 ms a step, 2.8× (95 % 2.7–2.9)" in _text(
         headline, _run(report=a_report(headline="CPU-bound"))
     )
+
+
+def test_all_that_the_terminal_notes_stands_on_the_overview() -> None:
+    report = a_report(notes=tuple(f"note {number}" for number in range(notes.MOST_NOTES + 9)))
+    assert report.attributed is not None
+    text = _text(notes.PANEL, _run(report=report))
+    told = [attribution_text(report.attributed, is_recorded=False), *notes_text(replace(report, rule_failures=()))]
+    assert all(note in text for note in told[: notes.MOST_NOTES - 2])
+    assert "more in report.json" in text
+
+
+def test_what_to_know_of_the_choice_comes_before_the_line_that_takes_it_into_a_program() -> None:
+    baked = a_graph(candidates=(a_candidate("frozen", caveat="the weights are baked in"),), chosen="frozen")
+    text = _text(next_command.PANEL, _run(report=a_report(graphs=(baked,))))
+    assert "frozen (gptlite.py:41): the weights are baked in" in text
+    assert "To know of" not in _text(next_command.PANEL, _run())
 
 
 def test_times_that_the_headline_has_said_are_not_said_again() -> None:

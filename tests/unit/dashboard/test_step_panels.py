@@ -21,7 +21,7 @@ from dashboard.panels.step_bar import bar, part_look
 from dashboard.panels.step_samples import Strip, strip_figure
 from dashboard.run_folder import RunData
 from optimizers.plan import write_plan
-from tests.reports import a_budget, a_finding, a_plan_trial, a_report, an_empty_report, some_samples
+from tests.reports import a_budget, a_finding, a_plan_trial, a_report, an_accuracy, an_empty_report, some_samples
 
 MS = 1_000_000
 
@@ -93,7 +93,14 @@ def test_the_ways_are_told_with_spread_speed_and_outcome() -> None:
     assert rows["plan (chosen)"][1] == pytest.approx(11.5 * MS)
     assert rows["plan (chosen)"][4] == pytest.approx(31.8 / 11.5)
     assert rows["default"][4] == 1.0
-    assert rows["cpp_wrapper"] == ("cpp_wrapper", None, None, None, None, None, "failed: no C++ compiler was found")
+    assert rows["cpp_wrapper"] == ("cpp_wrapper", *[None] * 4, "", "", "failed: no C++ compiler was found")
+
+
+def test_a_way_says_its_error_and_what_its_cuda_graphs_keep_beside_the_peak() -> None:
+    wrong = a_plan_trial("cuda_graphs everywhere", 10.0, accuracy=an_accuracy(is_right=False), pool_bytes=1 << 20)
+    rows = {row[0]: row for row in step_time.way_rows(a_report(plans=(wrong, a_plan_trial("plan", 9.0))))}
+    assert rows["cuda_graphs everywhere"][5:7] == ("WRONG 3.1e-03", "1.50 GiB +1.00 MiB")
+    assert rows["plan"][5:7] == ("3.1e-03", "1.50 GiB")
 
 
 def test_the_speed_of_a_way_is_against_the_default_taken_in_turn_with_it() -> None:
