@@ -12,13 +12,16 @@ from analyzer.interrupts import Terminated, ending_signals_interrupt, exit_code_
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
 def test_a_signal_that_ends_a_process_interrupts_the_block_instead(number: signal.Signals) -> None:
-    before = signal.getsignal(number)
-    with pytest.raises(Terminated) as caught, ending_signals_interrupt():
-        os.kill(os.getpid(), number)
-    assert caught.value.signal is number
-    assert exit_code_of(caught.value) == 128 + number
-    assert what_ended(caught.value) == f"ended by {number.name}"
-    assert signal.getsignal(number) is before
+    before = signal.signal(number, signal.SIG_DFL)  # the tests may themselves run under nohup
+    try:
+        with pytest.raises(Terminated) as caught, ending_signals_interrupt():
+            os.kill(os.getpid(), number)
+        assert caught.value.signal is number
+        assert exit_code_of(caught.value) == 128 + number
+        assert what_ended(caught.value) == f"ended by {number.name}"
+        assert signal.getsignal(number) is signal.SIG_DFL
+    finally:
+        signal.signal(number, before)
 
 
 def test_a_signal_that_nohup_ignores_stays_ignored() -> None:
