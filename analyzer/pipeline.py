@@ -255,7 +255,8 @@ class _Run:
             require_this_model(self._settings.plan, measured)
             measured.uncompiled = self._driver.call("uncompiled")
             measured.compile_ns = self._driver.call("compile_times")
-            measured.merged_shares = self._driver.call("merged_shares")
+            if self._settings.optimize:  # the search alone asks, and of a large graph it takes seconds
+                measured.merged_shares = self._driver.call("merged_shares")
             reasons = dict.fromkeys(measured.uncompiled.values())
             measured.notes += [f"a graph was left uncompiled: {reason}" for reason in reasons]
             self._keep_code()

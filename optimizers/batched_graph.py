@@ -61,7 +61,9 @@ class _Work:
 
     def call(self, function: Any, args: tuple[Any, ...], like: Node) -> Node:
         """A new node, in the place of `like`."""
-        node = self.gm.graph.call_function(function, args)
+        return self.placed(self.gm.graph.call_function(function, args), like)
+
+    def placed(self, node: Node, like: Node) -> Node:
         node.meta = {name: value for name, value in like.meta.items() if name != "example_value"}
         self.places[node] = self.places[like]
         return node
@@ -123,15 +125,11 @@ def _places(gm: GraphModule) -> dict[Node, _Place]:
 
 
 def _is_movable(node: Node) -> bool:
-    is_known = node.op == "call_method" or (node.op == "call_function" and _is_plain(node.target))
+    is_known = node.op == "call_method" or (node.op == "call_function" and torch_compat.is_of_torch(node.target))
     if not is_known or torch_compat.may_write(node):
         return False
     name = torch_compat.called_name(node)
     return name in _MOVABLE or (name == "dropout" and drops_nothing(node))
-
-
-def _is_plain(target: object) -> bool:
-    return torch_compat.is_of_torch(target) or getattr(target, "__module__", None) == "_operator"
 
 
 def _alike(work: _Work, nodes: Sequence[Node]) -> Iterator[tuple[Node, ...]]:
@@ -242,9 +240,7 @@ def _batch(work: _Work, group: tuple[Node, ...]) -> None:
     if is_product(first):
         batch = work.call(torch.matmul, args, first)
     else:
-        batch = work.gm.graph.create_node(first.op, first.target, args, kwargs)
-        batch.meta = {name: value for name, value in first.meta.items() if name != "example_value"}
-        work.places[batch] = work.places[first]
+        batch = work.placed(work.gm.graph.create_node(first.op, first.target, args, kwargs), first)
     for number, node in enumerate(group):
         work.batch_of[node] = (len(work.batches), number)
     work.batches.append(batch)
@@ -351,8 +347,7 @@ def _join(work: _Work) -> None:
         if name == "cat":
             joined = work.call(torch.flatten, (joined, dim, dim + 1), node)
         if node in work.memory.seen or work.memory.is_written(node):
-            joined = own_copy(work.gm.graph, joined)
-            work.places[joined] = work.places[node]
+            joined = work.placed(own_copy(work.gm.graph, joined), node)
         joined.meta = dict(node.meta)
         node.replace_all_uses_with(joined)
         work.gm.graph.erase_node(node)
