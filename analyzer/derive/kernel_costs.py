@@ -185,6 +185,10 @@ def _spread(
             filled[i], shares[i] = Cost(0, round(rest)), int(work.own_ns[i]) / total_ns
 
 
+LITTLE: Final = 0.01
+"""Of an operator's traffic, that no kernel is charged for once its steps move the rest: the numbers of each channel
+beside an image are less."""
+
 NOTHING: Final = -1
 """In a column of numbers: nothing is known of the kernel."""
 WHOLE: Final = -2
@@ -224,7 +228,7 @@ def _is_left_over(hits: _Hits) -> BoolColumn:
     is_known = hits.number != NOTHING
     _, op = numbered(hits.op)
     moved = np.bincount(op, weights=np.where(is_known & is_step, bytes_of, 0.0))[op]
-    is_left_over: BoolColumn = is_known & (hits.sharer == WHOLE) & (bytes_of > 0) & (bytes_of <= moved)
+    is_left_over: BoolColumn = is_known & (hits.sharer == WHOLE) & (bytes_of > 0) & ((1.0 - LITTLE) * bytes_of <= moved)
     return is_left_over
 
 

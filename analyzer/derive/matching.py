@@ -12,6 +12,7 @@ from typing import Final
 
 from analyzer.core.compared import ComparedRow, Fate, Matched
 from analyzer.derive.attribution import Attribution
+from analyzer.derive.idle_reasons import OUTSIDE
 from analyzer.derive.kernel_families import family
 from analyzer.derive.regions_from_trace import RegionKind
 from analyzer.derive.shares import split
@@ -21,6 +22,11 @@ SAME_SHARE: Final = 0.02
 """Device time of one thing repeats to 2 % between two passes (as confidence.BUSY_ERROR): less is no difference."""
 
 IDLE: Final = "idle"
+IN_STEPS: Final = "idle in steps"
+OUTSIDE_STEPS: Final = "idle between steps, or outside of them"
+"""Two rows where a step is marked and the device idled outside of every one, with nothing of the host's recorded: that
+is no part of the program.
+"""
 NO_OPERATOR: Final = "no operator"
 
 _NAMED: Final = (RegionKind.COMPILED, RegionKind.REPLAY, RegionKind.MODULE, RegionKind.RANGE)
@@ -40,11 +46,12 @@ class Piece:
 
 @dataclass(frozen=True, slots=True)
 class Side:
-    """One recording as pieces; with `idle_ns` they add up to `whole_ns`."""
+    """One recording as pieces; with `idle_ns` they add up to `whole_ns`. `outside_ns` of it lies outside of steps."""
 
     pieces: tuple[Piece, ...]
     idle_ns: int
     whole_ns: int
+    outside_ns: int = 0
 
 
 def side(attribution: Attribution, budget: TraceBudget, steps: int) -> Side:
@@ -66,11 +73,13 @@ def side(attribution: Attribution, budget: TraceBudget, steps: int) -> Side:
     times = max(steps, 1)
     whole = budget.window.elapsed_ns // times
     keys = sorted(exposed, key=lambda k: (k[0], k[1].value if k[1] else "", k[2], k[3]))
-    pieces = split(whole, [*(float(exposed[k]) for k in keys), float(budget.window.idle_ns)])
+    outside = float(budget.idle.ns[:, OUTSIDE].sum()) if steps else 0.0
+    pieces = split(whole, [*(float(exposed[k]) for k in keys), budget.window.idle_ns - outside, outside])
     return Side(
         tuple(Piece(*key, ns=ns, count=count[key] / times) for key, ns in zip(keys, pieces, strict=False)),
-        pieces[-1],
-        whole,
+        idle_ns=pieces[-2] + pieces[-1],
+        whole_ns=whole,
+        outside_ns=pieces[-1],
     )
 
 
@@ -87,8 +96,17 @@ def match(before: Side, after: Side) -> tuple[ComparedRow, ...]:
         rows += found
     rows += [_row(name, Matched.NONE, own, []) for name, own in _by(_family, left).items()]
     rows += [_row(name, Matched.NONE, [], own) for name, own in _by(_family, right).items()]
-    rows.append(_judged(IDLE, Matched.IDLE, (before.idle_ns, after.idle_ns), (0.0, 0.0)))
+    rows += [_judged(name, Matched.IDLE, ns, (0.0, 0.0)) for name, ns in _idle(before, after)]
     return tuple(sorted(rows, key=lambda row: (-abs(row.difference_ns), row.matched, row.name)))
+
+
+def _idle(before: Side, after: Side) -> list[tuple[str, tuple[int, int]]]:
+    if not before.outside_ns and not after.outside_ns:
+        return [(IDLE, (before.idle_ns, after.idle_ns))]
+    return [
+        (IN_STEPS, (before.idle_ns - before.outside_ns, after.idle_ns - after.outside_ns)),
+        (OUTSIDE_STEPS, (before.outside_ns, after.outside_ns)),
+    ]
 
 
 def _graph(piece: Piece) -> str | None:

@@ -32,6 +32,15 @@ halves of the items without it, and has 1.00 and 0.98 with it."""
 HOPPER: Final = re.compile(r"\b(?:H100|H200|H800|H20|GH200)\b")
 
 
+OPERATIONS_A_MULTIPLY_ADD: Final = 2
+"""An instruction of `Kernel.instructions` takes the time of one multiply-add, which a peak counts as two operations."""
+
+HALF_RATE_DOUBLES: Final = re.compile(r"\b(?:V100|A100|A30|H100|H200|H800|GH200)\b")
+DOUBLE_SLOTS: Final = 2
+"""64 results a clock in double precision against 128 in single, on these (CUDA C++ Programming Guide, "Throughput of
+Native Arithmetic Instructions"; a V100: 32 against 64)."""
+
+
 def clock_rise(device: Device, unit: str | None, share: float) -> float:
     """How many times the clock of the measured peak a kernel runs at that reaches `share` of it; 1.0 where the clocks
     are not known to differ.
@@ -65,3 +74,20 @@ def memory_ns(device: Device, moved: float, read: float | None) -> float:
         writing_s = 2 / copying - 1 / reading
         return (read / reading + (moved - read) * writing_s) * 1e9
     return moved / copying * 1e9
+
+
+def instruction_ns(instructions: float | None, dtype: str | None, device: Device) -> float | None:
+    """At the rate outside the matrix units; where that was not measured, at that of float32 products, which is some
+    10 to 20 % lower where they run outside of them too. None for double precision where its rate is not known.
+    """
+    if instructions is None:
+        return None
+    if dtype == "float64" and not HALF_RATE_DOUBLES.search(device.name):
+        return None
+    return slots_ns(instructions * (DOUBLE_SLOTS if dtype == "float64" else 1), device)
+
+
+def slots_ns(slots: float, device: Device) -> float | None:
+    """None where no rate outside the matrix units is known."""
+    rate = device.peak(VECTOR) or device.peak("float32")
+    return slots * OPERATIONS_A_MULTIPLY_ADD / rate * 1e9 if rate is not None else None

@@ -22,7 +22,7 @@ from analyzer.derive.doubt import KernelPoint
 from analyzer.derive.host_work import has_dispatch
 from analyzer.derive.kernel_costs import KernelCosts, detail_ids
 from analyzer.derive.python_ops import glue_rows
-from analyzer.derive.residency import missed_rereads, resident_bytes
+from analyzer.derive.residency import missed_rereads, resident_bytes, unwritten_bytes
 from analyzer.derive.roofline import Anomaly, Kernel, RoofPoint, roof_point
 
 PARTS: Final = (Part.COMPUTE, Part.MEMORY, Part.LATENCY, Part.UNKNOWN_KERNELS)
@@ -261,6 +261,7 @@ def _kernel(name: str, own_ns: int, cost: Cost | None, part: tuple[float, float]
         near_slots=(cost.near or 0) * share,
         masked_flops=cost.masked_flops * share,
         again_bytes=cost.again * share,
+        unwritten_bytes=unwritten_bytes(cost, device, share),
     )
 
 

@@ -8,7 +8,7 @@ from enum import Enum
 from typing import Final
 
 from analyzer.core.budget import Part
-from analyzer.core.device import VECTOR, Device, Source
+from analyzer.core.device import Device, Source
 from analyzer.derive.reached_rates import (
     HOPPER,
     REACHED_BY_COPIES,
@@ -17,7 +17,9 @@ from analyzer.derive.reached_rates import (
     REACHED_BY_VECTORS,
     clock_fall,
     clock_rise,
+    instruction_ns,
     memory_ns,
+    slots_ns,
 )
 
 LATENCY_SHARE: Final = 0.40
@@ -58,8 +60,11 @@ SMALLEST_CACHE_BYTES: Final = 1 << 20
 """The last-level cache taken for granted where its size is unknown: no GPU since 2017 (V100: 6 MiB) has less, and no
 CPU that torch is run on."""
 
-OPERATIONS_A_MULTIPLY_ADD: Final = 2
-"""An instruction of `Kernel.instructions` takes the time of one multiply-add, which a peak counts as two operations."""
+WRITE_CROSSINGS: Final = 1
+"""What writes take of the last cache's rate, which is measured by reading, beside their own size: it takes half as much
+a clock as it gives. Fills of 16, 19, 36, 39 and 41 MB at 2.8, 3.6, 3.5, 4.2 and 4.4 TB/s kept an H200's busy for 49,
+65, 74, 77 and 79 % of the time, and DRAM for 19 at most of the first three: full would be 4.7 to 5.8 TB/s, of 9.4 that
+are read."""
 
 SYNCHRONOUS: Final = re.compile(r"flash_fwd_|flash_bwd_|fmha_cutlass|cutlass_80_|(?:^|_)sm80_|_s1688|_s16816")
 SYNCHRONOUS_SHARE: Final = 0.629
@@ -75,11 +80,6 @@ FAST_FLOAT32: Final = re.compile(r"fmha_cutlassF_f32_aligned_\w*_sm80")
 TF32_PRODUCTS: Final = 3
 """ATen's memory-efficient attention multiplies float32 as three products in TF32 (CUTLASS's OpMultiplyAddFastF32, in
 mem_eff_attention/gemm/ of ATen)."""
-
-HALF_RATE_DOUBLES: Final = re.compile(r"\b(?:V100|A100|A30|H100|H200|H800|GH200)\b")
-DOUBLE_SLOTS: Final = 2
-"""64 results a clock in double precision against 128 in single, on these (CUDA C++ Programming Guide, "Throughput of
-Native Arithmetic Instructions"; a V100: 32 against 64)."""
 
 _TF32_NAME: Final = re.compile(r"tf32|s1688gemm", re.IGNORECASE)
 """Kernels that say themselves that they run TF32 (`cutlass_80_tensorop_s1688gemm_…`, `…_tf32f32_…`)."""
@@ -103,7 +103,8 @@ class Kernel:
     `bytes` that is read, `resident_bytes` the part that the cache may have held already, `crossing_bytes` what crosses
     between that cache and the multiprocessors where it is more. `masked_flops` are done beside `flops` and thrown away.
     `occupied_share` is the share of the multiprocessors that have a block of it at all, at most.
-    `again_bytes` may be moved beside `bytes`. `near_slots` are what the load/store units are asked for (`Cost.near`).
+    `again_bytes` may be moved beside `bytes`. `unwritten_bytes` are those of them that only the cache gets while the
+    kernel runs. `near_slots` are what the load/store units are asked for (`Cost.near`).
     """
 
     name: str
@@ -120,6 +121,7 @@ class Kernel:
     occupied_share: float | None = None
     again_bytes: float = 0.0
     near_slots: float = 0.0
+    unwritten_bytes: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,7 +152,8 @@ class RoofPoint:
 class _Times:
     """What each resource alone would take. `matrix_ns` None: unknown; `instruction_ns` None: not counted.
 
-    `peak_ns` is `matrix_ns` at the peak itself, were the kernel of the best kind; `unit` names the peak.
+    `peak_ns` is `matrix_ns` at the peak itself, were the kernel of the best kind; `unit` names the peak. `alone_ns` is
+    `dram_ns` without what only the cache gets while the kernel runs.
     """
 
     unit: str | None
@@ -158,6 +161,7 @@ class _Times:
     peak_ns: float | None
     instruction_ns: float | None
     dram_ns: float
+    alone_ns: float
     crossing_ns: float
     warm_ns: float
     near_ns: float = 0.0
@@ -237,14 +241,14 @@ def _shares(kernel: Kernel, device: Device, times: _Times) -> _Shares:
     ns = kernel.duration_ns or 1
     compute_ns = times.compute_ns or 0.0
     if device.kind != "cuda" or device.source is not Source.MEASURED:
-        return _Shares(compute_ns / ns, times.memory_ns / ns, times.near_ns / ns)
+        return _Shares(compute_ns / ns, max(times.alone_ns, times.crossing_ns) / ns, times.near_ns / ns)
     done = 1.0 + kernel.masked_flops / kernel.flops if kernel.flops else 1.0
     matrix_ns = REACHED_BY_DTYPE.get(times.unit or "", REACHED_BY_PRODUCTS) * (times.matrix_ns or 0.0) * done
     rise = clock_rise(device, times.unit, (times.matrix_ns or 0.0) * done / ns)
     slowed = clock_fall(device, times.unit, (times.peak_ns or 0.0) * done / ns)  # as the matrix units that are fed
     return _Shares(
         compute=max(matrix_ns / rise, REACHED_BY_VECTORS * (times.instruction_ns or 0.0)) / ns,
-        memory=max(REACHED_BY_COPIES * times.dram_ns, times.crossing_ns) / ns,
+        memory=max(REACHED_BY_COPIES * times.alone_ns, times.crossing_ns) / ns,
         near=REACHED_BY_VECTORS * times.near_ns * slowed / ns,
     )
 
@@ -321,12 +325,13 @@ def _times(kernel: Kernel, device: Device, allow_tf32: bool | None) -> _Times | 
         unit=unit,
         matrix_ns=_matrix_ns(kernel, device, unit, peak_ns),
         peak_ns=peak_ns,
-        instruction_ns=_instruction_ns(kernel, device),
+        instruction_ns=instruction_ns(kernel.instructions, kernel.dtype, device),
         dram_ns=cold_ns,
+        alone_ns=memory_ns(device, kernel.bytes - kernel.unwritten_bytes, kernel.read_bytes),
         crossing_ns=_crossing_ns(kernel, device),
         warm_ns=min(warm_ns, cold_ns),
         # A multiprocessor of an A100 gives half as many results a clock, and other devices had no counters read.
-        near_ns=(_slots_ns(kernel.near_slots, device) or 0.0) if HOPPER.search(device.name) else 0.0,
+        near_ns=(slots_ns(kernel.near_slots, device) or 0.0) if HOPPER.search(device.name) else 0.0,
     )
 
 
@@ -358,28 +363,14 @@ def _is_fast_float32(kernel: Kernel, device: Device) -> bool:
     return is_known and FAST_FLOAT32.search(kernel.name) is not None
 
 
-def _instruction_ns(kernel: Kernel, device: Device) -> float | None:
-    """At the rate outside the matrix units; where that was not measured, at that of float32 products, which is some
-    10 to 20 % lower where they run outside of them too. None for double precision where its rate is not known.
-    """
-    if kernel.instructions is None:
-        return None
-    if kernel.dtype == "float64" and not HALF_RATE_DOUBLES.search(device.name):
-        return None
-    return _slots_ns(kernel.instructions * (DOUBLE_SLOTS if kernel.dtype == "float64" else 1), device)
-
-
-def _slots_ns(slots: float, device: Device) -> float | None:
-    """None where no rate outside the matrix units is known."""
-    rate = device.peak(VECTOR) or device.peak("float32")
-    return slots * OPERATIONS_A_MULTIPLY_ADD / rate * 1e9 if rate is not None else None
-
-
 def _crossing_ns(kernel: Kernel, device: Device) -> float:
     """0.0 where it is not known, or more than the cache can give in the time: then nearer caches gave it."""
-    if kernel.crossing_bytes is None or not device.l2_bytes_per_s:
+    # What only the cache gets has crossed to it all the same.
+    stays = kernel.bytes + WRITE_CROSSINGS * kernel.unwritten_bytes if kernel.bytes and kernel.unwritten_bytes else 0.0
+    crossing = max(kernel.crossing_bytes or 0.0, stays)
+    if not device.l2_bytes_per_s:
         return 0.0
-    found = kernel.crossing_bytes / device.l2_bytes_per_s * 1e9
+    found = crossing / device.l2_bytes_per_s * 1e9
     return found if found <= ANOMALY_SHARE * kernel.duration_ns else 0.0
 
 

@@ -36,6 +36,7 @@ _KEPT: Final = (
     "stages",
 )
 _KEPT_OF_REGION: Final = ("key", "where", "calls_per_step", "kernels_per_step", "verdict", "budget")
+_KEPT_OF_CANDIDATE: Final = ("candidate", "outcome", "reason", "measured_ns", "baseline_ns")
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,10 +72,13 @@ class CaseRecording:
 
 
 def trimmed(report: dict[str, Any]) -> dict[str, Any]:
-    """The report without its samples, candidates and captured sources."""
+    """The report without its samples and captured sources; of a candidate what became of it, and why."""
     kept = {name: report.get(name) for name in _KEPT}
     for regions in ("graphs", "eager_gaps"):
         kept[regions] = [{name: r.get(name) for name in _KEPT_OF_REGION} for r in report.get(regions, ())]
+    for graph, whole in zip(kept["graphs"], report.get("graphs", ()), strict=True):
+        tried = whole.get("candidates") or ()
+        graph["candidates"] = [{name: one.get(name) for name in _KEPT_OF_CANDIDATE} for one in tried]
     capture = report.get("capture") or {}
     kept["capture"] = {name: capture.get(name) for name in ("breaks", "recompiles", "skips", "compile_ns")}
     return kept

@@ -19,6 +19,7 @@ from benchmarks.verdicts.held_kernels import (
     agreed_with_either,
     byte_error,
     is_near,
+    share_touched_within,
     share_within,
 )
 from benchmarks.verdicts.judged_kernels import KERNEL_PARTS
@@ -55,13 +56,13 @@ def by_family(held: Sequence[Held]) -> Table:
     return Table("By family", ("family", "kernels", "agreement where judged", "unknown, of time"), tuple(rows))
 
 
-def by_half(held: Sequence[Held], large: Sequence[Held], device: Device) -> Table:
+def by_half(held: Sequence[Held], large: Sequence[Held]) -> Table:
     rows = []
     for half in (0, 1):
         own, moved = [h for h in held if h.half == half], [h for h in large if h.half == half]
-        figures = (agreed(own), agreed_with_either(own), share_within(moved, None), share_within(moved, device))
+        figures = (agreed(own), agreed_with_either(own), share_within(moved), share_touched_within(moved))
         rows.append((str(half), str(len(own)), *("—" if f is None else f"{f:.1%}" for f in figures)))
-    columns = ("half", "kernels", "agreement", "with either", "bytes", "bytes less writes in the L2")
+    columns = ("half", "kernels", "agreement", "with either", "bytes", "all bytes touched")
     return Table("By half of the items", columns, tuple(rows), "The halves are drawn by a hash of the item's name.")
 
 
@@ -77,7 +78,7 @@ def by_set(sets: Sequence[tuple[str, Sequence[Held], Sequence[Held]]]) -> Table:
             agreed_on_chip(own),
             agreed(clear),
             agreed_with_either(own),
-            share_within(moved, None),
+            share_within(moved),
         )
         texts = ("—" if f is None else f"{f:.1%}" for f in figures)
         rows.append((name, str(len(own)), f"{sum(ns) / 1e6:.1f}", *texts))
@@ -169,7 +170,7 @@ def byte_errors(large: Sequence[Held]) -> Table:
     for low, high in itertools.pairwise(edges):
         rows.append((f"{low:+.0%} to {high:+.0%}", str(sum(low <= e < high for e in errors))))
     rows.append(("unknown", str(sum(byte_error(h) is None for h in large))))
-    return Table("Our bytes over DRAM's, kernels larger than the L2", ("error", "kernels"), tuple(rows))
+    return Table("Bytes as we expect them over DRAM's, kernels larger than the L2", ("error", "kernels"), tuple(rows))
 
 
 def disagreements(held: Sequence[Held], device: Device) -> Table:
@@ -240,7 +241,7 @@ def reason(held: Held) -> str:
         return f"both throughputs under {LATENCY_PERCENT:g} %: we hold it against measured peaks, not elapsed cycles"
     error = byte_error(held)
     if error is not None and abs(error) > BYTES_WITHIN:
-        return f"our bytes are off by {error:+.0%}"
+        return f"the bytes that we expect memory to move are off by {error:+.0%}"
     return f"throughputs {sm:.0f} and {memory:.0f} %: no single cause seen"
 
 
@@ -249,7 +250,7 @@ def wrong_bytes(large: Sequence[Held]) -> Table:
     for h in sorted(large, key=lambda h: h.item):
         error = byte_error(h)
         if error is None or abs(error) > BYTES_WITHIN:
-            ours = "unknown" if h.ours.bytes is None else f"{h.ours.bytes / 1e6:.1f}"
+            ours = "unknown" if h.ours.memory_bytes is None else f"{h.ours.memory_bytes / 1e6:.1f}"
             dram = f"{(h.counters.dram_bytes or 0.0) / 1e6:.1f}"
             cold = "flushed" if h.counters.is_cold else "warm"
             rows.append(
@@ -263,5 +264,5 @@ def wrong_bytes(large: Sequence[Held]) -> Table:
                     cold,
                 )
             )
-    columns = ("item", "kernel", "operator", "our MB", "DRAM MB", "error", "caches")
+    columns = ("item", "kernel", "operator", "expected MB", "DRAM MB", "error", "caches")
     return Table("Bytes off by more than 15 %", columns, tuple(rows))

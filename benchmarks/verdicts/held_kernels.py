@@ -23,11 +23,6 @@ BYTES_WITHIN: Final = 0.15
 NEAR_PERCENT: Final = 5.0
 """Two throughputs this near each other are told apart by the next run of ncu either way."""
 
-KEPT_SHARE: Final = 1 / 3
-"""Of the L2, that a kernel's last writes still fill when it ends. `ncu` counts one kernel alone, so that DRAM's bytes
-miss them, while our costs have every byte that must be written some time. Twelve streams that write more than the L2
-holds left 12 to 27 MB of 63 there, 21 in the median; of what wrote less than that next to nothing reached DRAM."""
-
 
 @dataclass(frozen=True, slots=True)
 class Held:
@@ -121,18 +116,20 @@ def hold(
 
 
 def byte_error(held: Held) -> float | None:
-    """Our bytes over DRAM's, less 1; None where either is unknown."""
+    """What we expect memory to move while the kernel runs alone over what DRAM moved, less 1; None where either is
+    unknown.
+    """
+    return _over_dram(held, held.ours.memory_bytes)
+
+
+def touched_error(held: Held) -> float | None:
+    """As `byte_error`, of all that a kernel reads and writes, which memory gets some time."""
+    return _over_dram(held, held.ours.bytes)
+
+
+def _over_dram(held: Held, ours: float | None) -> float | None:
     moved = held.counters.dram_bytes
-    return held.ours.bytes / moved - 1.0 if held.ours.bytes is not None and moved else None
-
-
-def settled_error(held: Held, device: Device) -> float | None:
-    """As `byte_error`, of what a kernel alone has moved when it ends (KEPT_SHARE)."""
-    moved, ours = held.counters.dram_bytes, held.ours.bytes
-    if ours is None or not moved:
-        return None
-    kept = min(held.ours.written, KEPT_SHARE * (device.l2_bytes or 0))
-    return (ours - kept) / moved - 1.0
+    return ours / moved - 1.0 if ours is not None and moved else None
 
 
 def agreed(held: Sequence[Held]) -> float | None:
@@ -152,7 +149,13 @@ def _share_of_time(held: Sequence[Held], is_counted: Sequence[bool]) -> float | 
     return sum(h.ours.ns for h, counts in zip(held, is_counted, strict=True) if counts) / total if total else None
 
 
-def share_within(held: Sequence[Held], device: Device | None) -> float | None:
-    """`device` where writes that stay in its cache are left out."""
-    errors = [byte_error(h) if device is None else settled_error(h, device) for h in held]
+def share_within(held: Sequence[Held]) -> float | None:
+    return _share_of_errors([byte_error(h) for h in held])
+
+
+def share_touched_within(held: Sequence[Held]) -> float | None:
+    return _share_of_errors([touched_error(h) for h in held])
+
+
+def _share_of_errors(errors: Sequence[float | None]) -> float | None:
     return sum(e is not None and abs(e) <= BYTES_WITHIN for e in errors) / len(errors) if errors else None

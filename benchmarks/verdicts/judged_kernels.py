@@ -18,7 +18,7 @@ from analyzer.derive.confidence import DRAWS
 from analyzer.derive.doubt import CLASSES, KernelPoint, perturbed_classes
 from analyzer.derive.kernel_costs import KernelCosts, from_graphs, kernel_costs
 from analyzer.derive.region_kernels import region_kernels
-from analyzer.derive.residency import missed_rereads
+from analyzer.derive.residency import memory_bytes, missed_rereads
 from analyzer.derive.shared_memory import shared_over_matrix
 from collectors.readers.kineto import read_trace
 
@@ -29,7 +29,8 @@ KERNEL_PARTS: Final = (Part.COMPUTE, Part.MEMORY, Part.LATENCY, Part.UNKNOWN_KER
 class JudgedKernel:
     """`flops` and `bytes` are None where our costs do not know them; `op` is the operator that launched it.
 
-    `written` is the part of `bytes` that is written. `confidence` is how often its class stays when counts and peaks
+    `written` is the part of `bytes` that is written, `memory_bytes` what memory is expected to move of them while the
+    kernel runs alone. `confidence` is how often its class stays when counts and peaks
     are somewhat wrong, None where nothing is claimed of it; `compute_share` and `memory_share` are what we take it to
     reach of the hardware's own rates. `shared_ratio` is the time of shared memory over that of the matrix units which
     it feeds, None where the kernel's name does not tell.
@@ -44,6 +45,7 @@ class JudgedKernel:
     bytes: float | None
     dtype: str | None
     written: float = 0.0
+    memory_bytes: float | None = None
     confidence: float | None = None
     compute_share: float | None = None
     memory_share: float | None = None
@@ -92,6 +94,7 @@ def _judged(
         bytes=(cost.bytes + missed_rereads(cost, device)) * share if cost is not None else None,
         dtype=cost.dtype if cost is not None else None,
         written=sum(cost.writes) * share if cost is not None else 0.0,
+        memory_bytes=None if cost is None else memory_bytes(cost, device, share),
         confidence=_confidence(point),
         compute_share=None if point.compute_ns is None or not ns else point.compute_ns / ns,
         memory_share=None if point.memory_ns is None or not ns else max(point.memory_ns, point.near_ns) / ns,

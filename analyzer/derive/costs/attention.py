@@ -126,23 +126,43 @@ def filled_up(op: str, detail: OpDetail, rows: int, columns: int) -> float:
     whole tiles, at a causal mask and behind the end of a sequence. 1.0 with a window, or with such a mask where queries
     and keys are not the same sequence.
     """
+    walk = _walk(op, detail, rows, columns)
+    return 1.0 if walk is None else rows * columns * sum(walk.tiles) / walk.pairs
+
+
+def last_share(op: str, detail: OpDetail, rows: int, columns: int, last: int) -> float:
+    """Of the pairs in whole tiles, the share of those in so many at the end of each row of tiles; 0.0 where
+    `filled_up` knows no tiles.
+    """
+    walk = _walk(op, detail, rows, columns)
+    return 0.0 if walk is None else sum(min(last, tiles) for tiles in walk.tiles) / sum(walk.tiles)
+
+
+@dataclass(frozen=True, slots=True)
+class _Walk:
+    """Of one head: the tiles along each row of them, and the pairs that are looked at."""
+
+    tiles: tuple[int, ...]
+    pairs: float
+
+
+def _walk(op: str, detail: OpDetail, rows: int, columns: int) -> _Walk | None:
     places = _IN_TILES.get(op)
     if places is None:
-        return 1.0
+        return None
     q, k = shape(detail, places.query), shape(detail, places.query + 1)
     if q is None or k is None or len(q) != 4 or len(k) != 4:
-        return 1.0
+        return None
     queries, keys = (t[1] if places.is_length_first else t[2] for t in (q, k))
     has_window = any((numbers(detail, i) or (-1,))[0] >= 0 for i in places.windows)
     if has_window or not queries or not keys:
-        return 1.0
+        return None
     tops = range(0, queries, rows)
     if not _is_causal(detail, places):
-        return len(tops) * rows * _whole(keys, columns) / (queries * keys)
+        return _Walk((-(-keys // columns),) * len(tops), float(queries * keys))
     if queries != keys:
-        return 1.0
-    pairs = sum(rows * _whole(min(top + rows, keys), columns) for top in tops)
-    return pairs / (keys * (keys + 1) / 2)
+        return None
+    return _Walk(tuple(-(-min(top + rows, keys) // columns) for top in tops), keys * (keys + 1) / 2)
 
 
 _IN_TILES: Final = {
@@ -151,10 +171,6 @@ _IN_TILES: Final = {
     "aten::_efficient_attention_forward": EFFICIENT,
     "aten::_flash_attention_backward": FLASH_BACKWARD,
 }
-
-
-def _whole(length: int, side: int) -> int:
-    return -(-length // side) * side
 
 
 @dataclass(frozen=True, slots=True)

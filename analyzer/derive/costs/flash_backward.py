@@ -18,7 +18,7 @@ from analyzer.derive.costs.fused_attention import SYNC_PAIR
 from analyzer.derive.costs.instructions import ATTENTION_PAIR
 from analyzer.derive.costs.step import Kernel
 from analyzer.derive.costs.tensors import input_bytes, item_bytes, shape
-from analyzer.derive.costs.tiled import LINE_BYTES, SLOTS_A_WAVEFRONT
+from analyzer.derive.costs.tiled import ENDS, LINE_BYTES, SLOTS_A_WAVEFRONT
 
 SUM_BYTES: Final = 4
 ROWS_ROUNDED: Final = 128
@@ -54,7 +54,8 @@ def converts(detail: OpDetail, whole: Cost, kernel: Kernel) -> Cost | None:
 
 def multiplies(detail: OpDetail, whole: Cost, kernel: Kernel) -> Cost | None:
     """`flash_bwd_dq_dk_dv_loop…_kernel`: all five products. Each warp loads its part of both operands of each from
-    shared memory, so that every operand is read once by each row or column of warps.
+    shared memory, so that every operand is read once by each row or column of warps. A block has a tile of keys and
+    values, which come in once, and their gradients go out.
     """
     found, summed = _TILE.search(kernel.name), _summed_bytes(detail)
     if found is None or summed is None or not whole.flops or not whole.instructions:
@@ -65,7 +66,9 @@ def multiplies(detail: OpDetail, whole: Cost, kernel: Kernel) -> Cost | None:
     rows, columns = int(found["rows"]), int(found["columns"])
     more = filled_up("aten::_flash_attention_backward", detail, rows, columns)
     pairs = whole.instructions / ATTENTION_PAIR * more
-    wavefronts = pairs / (rows * columns) * _tile_bytes(found, item_bytes(detail, _GRADIENT)) / LINE_BYTES
+    item, blocks = item_bytes(detail, _GRADIENT), kernel.launch.blocks if kernel.launch is not None else 0
+    ends = blocks * ENDS * 2 * columns * int(found["width"]) * item
+    wavefronts = (pairs / (rows * columns) * _tile_bytes(found, item) + ends) / LINE_BYTES
     return replace(
         whole,
         bytes=sum(reads) + logs + sum(writes),

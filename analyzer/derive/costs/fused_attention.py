@@ -8,18 +8,28 @@ from typing import Final
 
 from analyzer.core.trace import OpDetail
 from analyzer.derive.costs import tiled
-from analyzer.derive.costs.attention import filled_up
+from analyzer.derive.costs.attention import filled_up, last_share
 from analyzer.derive.costs.cost import Cost
 from analyzer.derive.costs.instructions import ATTENTION_PAIR
 from analyzer.derive.costs.step import Kernel
-from analyzer.derive.costs.tensors import is_tensor, item_bytes
+from analyzer.derive.costs.tensors import is_tensor, item_bytes, shape
 
 SYNC_PAIR: Final = 15
 """As `ATTENTION_PAIR`, of FlashAttention-2 made for Ampere: heads of 64, 4 × 16 × 2048 in bf16, without a mask."""
 
+CAUSAL_PAIR: Final = 4
+END_PAIR: Final = 2
+"""A score in a tile that a mask may cut: held against the last place that its query sees, and chosen, each at half the
+rate; at the end of a sequence alone all queries have the same last place (`apply_mask` in FlashAttention-2's mask.h).
+"""
+
 GROUP_THREADS: Final = 128
 
-_FLASH_TILE: Final = re.compile(r"flash_fwd_kernel<Flash_fwd_kernel_traits<\d+, ?(?P<rows>\d+), ?(?P<columns>\d+),")
+_FLASH_TILE: Final = re.compile(
+    r"flash_fwd_kernel<Flash_fwd_kernel_traits<(?P<width>\d+), ?(?P<rows>\d+), ?(?P<columns>\d+),"
+)
+_FLASH_FLAGS: Final = re.compile(r"> ?>, ?\w+, ?(?P<causal>true|false), ?\w+, ?\w+, ?(?P<even>true|false)\b")
+"""Whether keys are masked, and whether tiles end with the sequences (`Is_causal`, `Is_even_MN` of its kernel)."""
 _EFFICIENT_TILE: Final = re.compile(r"fmha_cutlassF_b?f16_aligned_(?P<rows>\d+)x(?P<columns>\d+)_rf_sm80")
 _CUDNN_TILE: Final = re.compile(r"sdpa_sm90_flash_fprop_\w*?knob_\d+_(?P<rows>\d+)x(?P<columns>\d+)x\d+_")
 
@@ -54,15 +64,34 @@ def efficient(detail: OpDetail, whole: Cost, kernel: Kernel) -> Cost | None:
 
 
 def flash(detail: OpDetail, whole: Cost, kernel: Kernel) -> Cost | None:
-    """FlashAttention-2: `mma` has its operands loaded into registers, which costs instructions of its own."""
+    """FlashAttention-2: `mma` has its operands loaded into registers, which costs instructions of its own. Heads are
+    filled up with zeros to the width of its tiles.
+    """
     found = _FLASH_TILE.search(kernel.name)
     if found is None:
         return None
     cost = _in_tiles("aten::_flash_attention_forward", detail, whole, _sides(found), SYNC_PAIR)
-    if cost is None or not cost.instructions:
+    if cost is None or not cost.instructions or not whole.flops:
         return None
-    near = tiled.attention(kernel.name, item_bytes(detail, 0), cost.instructions / SYNC_PAIR)
-    return replace(cost, near=near)
+    blocks = kernel.launch.blocks if kernel.launch is not None else 0
+    near = tiled.attention(kernel.name, item_bytes(detail, 0), cost.instructions / SYNC_PAIR, blocks)
+    done = (whole.flops + cost.masked_flops) * _wider(detail, int(found["width"]))
+    pairs = cost.instructions / SYNC_PAIR
+    instructions = cost.instructions + round(pairs * _masking(detail, kernel.name, *_sides(found)))
+    return replace(cost, near=near, masked_flops=round(done) - whole.flops, instructions=instructions)
+
+
+def _masking(detail: OpDetail, kernel: str, rows: int, columns: int) -> float:
+    """Slots a pair for masking, over all tiles: the last ones of each row of tiles are masked, as many as the rows of
+    one reach over, and one more where sequences end within a tile (`n_masking_steps` in flash_fwd_kernel.h).
+    """
+    flags = _FLASH_FLAGS.search(kernel)
+    if flags is None:
+        return 0.0
+    is_causal, cut = flags["causal"] == "true", int(flags["even"] == "false")
+    masked = -(-rows // columns) + cut if is_causal else cut
+    share = last_share("aten::_flash_attention_forward", detail, rows, columns, masked)
+    return share * (CAUSAL_PAIR if is_causal else END_PAIR)
 
 
 def cudnn_flash(detail: OpDetail, whole: Cost, kernel: Kernel) -> Cost | None:
@@ -73,6 +102,12 @@ def cudnn_flash(detail: OpDetail, whole: Cost, kernel: Kernel) -> Cost | None:
     rows, columns = _sides(found)
     groups = max(1, kernel.launch.threads // GROUP_THREADS - 1)
     return _in_tiles("aten::_cudnn_attention_forward", detail, whole, (rows * groups, columns), ATTENTION_PAIR)
+
+
+def _wider(detail: OpDetail, width: int) -> float:
+    """How many times as wide as the heads of the queries a tile is; 1.0 where these are not recorded."""
+    heads = shape(detail, 0)
+    return max(1.0, width / heads[-1]) if heads and heads[-1] else 1.0
 
 
 def _sides(found: re.Match[str]) -> tuple[int, int]:

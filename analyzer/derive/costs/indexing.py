@@ -50,7 +50,7 @@ def index(detail: OpDetail, kernel: str, launch: Launch) -> Cost | None:
         looked_at = found * item_bytes(detail, 0)
     else:
         return None
-    once = round(looked_at / found * _distinct(found, dense_bytes(detail, 0) * found // looked_at))
+    once = round(looked_at / found * distinct(found, dense_bytes(detail, 0) * found // looked_at))
     cost = moving((once, found * INDEX_BYTES), (looked_at,), is_floor=by_row is None)
     return replace(cost, rereads=looked_at - once, reread_span=dense_bytes(detail, 0))
 
@@ -63,7 +63,7 @@ def _row_blocks(row: int, vector: int) -> tuple[int, int]:
     return -(-row // (vector * MOST_THREADS)), min(MOST_THREADS, warps * WARP)
 
 
-def _distinct(draws: int, rows: int) -> float:
+def distinct(draws: int, rows: int) -> float:
     """How many of `rows` are looked at by so many draws in no order: rows (1 - e^(-draws / rows))."""
     return rows * -math.expm1(-draws / rows) if rows else 0.0
 
@@ -91,7 +91,7 @@ def embedding_bag(detail: OpDetail) -> Cost | None:
     if table is None or len(table) != 2 or bags is None or shape(detail, 1) is None:
         return None
     row = table[1] * item_bytes(detail, 0)
-    rows = round(_distinct(numel(detail, 1), table[0]) * row)
+    rows = round(distinct(numel(detail, 1), table[0]) * row)
     return moving((rows, input_bytes(detail, 1), input_bytes(detail, 2)), (numel(detail, 2) * row,))
 
 
@@ -116,6 +116,16 @@ def gather(detail: OpDetail) -> Cost | None:
     is_by_row = bool(strides) and strides[-1] == 0
     looked_at = min(out if is_by_row else numel(detail, 2) * SECTOR_BYTES, dense_bytes(detail, 0))
     return moving((looked_at, input_bytes(detail, 2)), (out,), is_floor=True)
+
+
+def finds_whole_rows(detail: OpDetail) -> bool:
+    """Whether the index of a `gather` or a `scatter` is one of rows, spread along them, each of a sector at least: then
+    no more moves than the rows.
+    """
+    dims, dim = shape(detail, 0), numbers(detail, 1)
+    strides = detail.strides[2] if len(detail.strides) > 2 else ()
+    is_spread = bool(strides) and strides[-1] == 0 and dim == (0,)
+    return is_spread and math.prod((dims or ())[1:]) * item_bytes(detail, 0) >= SECTOR_BYTES
 
 
 def take(detail: OpDetail) -> Cost | None:
@@ -145,7 +155,7 @@ def index_add(detail: OpDetail) -> Cost | None:
     dims = shape(detail, 0)
     if not dims or 0 in dims or not adds_whole_rows(detail):
         return scatter_in_place(detail)
-    touched = round(_distinct(numel(detail, 2), dims[0]) * (dense_bytes(detail, 0) // dims[0]))
+    touched = round(distinct(numel(detail, 2), dims[0]) * (dense_bytes(detail, 0) // dims[0]))
     return moving((touched, input_bytes(detail, 2), input_bytes(detail, 3)), (touched,), is_floor=True)
 
 

@@ -7,11 +7,12 @@ from __future__ import annotations
 
 import math
 import re
+from dataclasses import replace
 from typing import Final
 
 from analyzer.core.trace import OpDetail
 from analyzer.derive.costs.cost import Cost, moving
-from analyzer.derive.costs.tensors import DTYPES, tensor_list
+from analyzer.derive.costs.tensors import DTYPES, SECTOR_BYTES, numbers, tensor_list
 
 _SIZES: Final = {cpp: size for cpp, _, size in DTYPES}
 _ITEM: Final = re.compile(
@@ -32,9 +33,29 @@ def item_bytes_of_kernel(name: str) -> int | None:
 
 
 def joins(detail: OpDetail, item: int) -> Cost | None:
-    """`cat(tensors, dim)` and `stack`: all of them are read, and written once."""
+    """`cat(tensors, dim)` and `stack`: all of them are read, and written once.
+
+    Where less than a sector of each lies beside the next, as of two numbers stacked last, a thread writes sector by
+    sector what it has of it (`CatArrayBatchedCopy` in ATen's Shape.cu), and each tensor goes through all of the output:
+    it is written, and read to be filled up, as often as there are tensors, as far as no cache holds it in between.
+    """
     moved = _list_bytes(detail, 0, item)
-    return None if moved is None else moving((moved,), (moved,))
+    if moved is None:
+        return None
+    cost, pieces = moving((moved,), (moved,)), _pieces(detail, item)
+    if not pieces or max(pieces) >= SECTOR_BYTES or sum(pieces) > SECTOR_BYTES:
+        return cost
+    rows = moved // sum(pieces)
+    crossings = moved + rows * len(pieces) * SECTOR_BYTES
+    return replace(cost, crossings=crossings, rereads=(2 * len(pieces) - 1) * moved, reread_span=2 * moved)
+
+
+def _pieces(detail: OpDetail, item: int) -> tuple[int, ...]:
+    """The bytes of each tensor that lie together in the output; empty where the dimension is not told."""
+    shapes, dim = tensor_list(detail, 0), numbers(detail, 1)
+    if not dim or any(not -len(dims) <= dim[0] < len(dims) for dims in shapes):
+        return ()
+    return tuple(math.prod(dims[dim[0] % len(dims) :]) * item for dims in shapes)
 
 
 def foreach(detail: OpDetail, item: int) -> Cost | None:

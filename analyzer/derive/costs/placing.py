@@ -14,9 +14,10 @@ from typing import Final
 from analyzer.core.trace import OpDetail
 from analyzer.derive.costs.aten_kernels import INDEX_SLOTS
 from analyzer.derive.costs.cost import Cost, moving
-from analyzer.derive.costs.indexing import ELEMENTS, adds_whole_rows
+from analyzer.derive.costs.elementwise import INDEX_BYTES
+from analyzer.derive.costs.indexing import ELEMENTS, adds_whole_rows, finds_whole_rows
 from analyzer.derive.costs.step import Kernel
-from analyzer.derive.costs.tensors import SECTOR_BYTES, item_bytes, numbers, numel, shape
+from analyzer.derive.costs.tensors import SECTOR_BYTES, input_bytes, item_bytes, numbers, numel, shape
 
 GATHER_SLOTS: Final = 67
 """An element found by an index that was read before: 67 and 68 slots of `gather` and `scatter_add`."""
@@ -76,12 +77,24 @@ def triangles(detail: OpDetail, whole: Cost, kernel: Kernel) -> Cost | None:
     return replace(moving((read,), whole.writes), instructions=slots)
 
 
+SWAP_SLOTS: Final = 14
+"""A maximum or a minimum of floats in memory, beside a sum there: it is loaded, held against the new one and against
+NaN (3 × 2), chosen (2 × 2), swapped and looked at again (4), once more where another thread came between (`atomicCAS`
+in ATen's Atomic.cuh, `gpuAtomicMax`). Read off the source."""
+_SWAPS: Final = re.compile(r"_cuda_scatter_gather_internal_kernel<true, .*Reduce(?:Maximum|Minimum|Multiply)>")
+
+
 def gathers(detail: OpDetail, whole: Cost, kernel: Kernel) -> Cost | None:
     """One kernel for all of `gather` and `scatter`: index arithmetic for each index, 67 and 68 slots of it."""
-    return (
-        replace(whole, instructions=GATHER_SLOTS * numel(detail, 2), is_counted=True)
-        if shape(detail, 2) is not None
-        else None
+    if shape(detail, 2) is None:
+        return None
+    is_swapped = _SWAPS.search(kernel.name) is not None
+    slots = GATHER_SLOTS + (SWAP_SLOTS if is_swapped else 0)
+    return replace(
+        whole,
+        instructions=slots * numel(detail, 2),
+        is_floor=whole.is_floor and not finds_whole_rows(detail),
+        is_counted=not is_swapped,
     )
 
 
@@ -107,7 +120,25 @@ def gathers_rows(detail: OpDetail, whole: Cost, kernel: Kernel) -> Cost | None:
     """A thread an index and 16 bytes of its row."""
     if kernel.launch is None:
         return None
-    return replace(whole, instructions=GATHER_SLOTS * kernel.launch.all_threads, is_counted=True)
+    return replace(
+        whole,
+        instructions=GATHER_SLOTS * kernel.launch.all_threads,
+        is_floor=whole.is_floor and not finds_whole_rows(detail),
+        is_counted=True,
+    )
+
+
+def selects(detail: OpDetail, whole: Cost, kernel: Kernel) -> Cost | None:
+    """`index_elementwise_kernel` of `masked_select`, once `nonzero` has made places of the mask: they come in order, so
+    that a sector is read once at most. How many there are only the launch tells.
+    """
+    found = ELEMENTS.search(kernel.name)
+    if kernel.launch is None or found is None or shape(detail, 0) is None:
+        return None
+    places = min(numel(detail, 0), kernel.launch.all_threads * int(found["each"]))
+    reads = (min(places * SECTOR_BYTES, input_bytes(detail, 0)), places * INDEX_BYTES)
+    cost = moving(reads, (places * item_bytes(detail, 0),))
+    return replace(cost, instructions=GATHER_SLOTS * places, is_counted=True)
 
 
 def indexes(detail: OpDetail, whole: Cost, kernel: Kernel) -> Cost | None:

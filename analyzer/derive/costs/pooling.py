@@ -99,6 +99,25 @@ def unfold(detail: OpDetail) -> Cost | None:
     return moving((input_bytes(detail, 0),), (out * item_bytes(detail, 0),))
 
 
+def fold(detail: OpDetail) -> Cost | None:
+    """`col2im(x, size, kernel, dilation, padding, stride)`: what `unfold` took apart is added up into an image."""
+    dims, size, kernel = shape(detail, 0), places(detail, 1, 2), places(detail, 2, 2)
+    if dims is None or len(dims) not in (2, 3) or size is None or kernel is None or not math.prod(kernel):
+        return None
+    out = math.prod(dims[:-1]) // math.prod(kernel) * math.prod(size)
+    return moving((input_bytes(detail, 0),), (out * item_bytes(detail, 0),))
+
+
+def places(detail: OpDetail, index: int, sides: int) -> tuple[int, ...] | None:
+    """The sizes along so many sides that an argument gives, one number standing for all; None where there are none, or
+    another number of them.
+    """
+    found = numbers(detail, index)
+    if not found or len(found) not in (1, sides):
+        return None
+    return found if len(found) == sides else found * sides
+
+
 def _pooled(detail: OpDetail, dilation: int | None, ceil: int) -> int | None:
     """The elements of a pool's output (`pooling_output_shape` in ATen's Pool.h)."""
     dims, kernel, padding = shape(detail, 0), numbers(detail, 1), numbers(detail, 3)

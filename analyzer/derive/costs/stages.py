@@ -15,6 +15,7 @@ from typing import Final
 
 from analyzer.core.trace import OpDetail
 from analyzer.derive.costs import (
+    embedding_gradient,
     flash_backward,
     fused_attention,
     layouts,
@@ -23,9 +24,11 @@ from analyzer.derive.costs import (
     placing,
     recurrent,
     reductions,
+    searching,
     selecting,
     sorting,
     tiled,
+    windows,
 )
 from analyzer.derive.costs.aten_kernels import template_slots
 from analyzer.derive.costs.cost import Cost, moving
@@ -208,6 +211,7 @@ _LISTS = r"aten::_(?:foreach_\w+|fused_(?:adamw?|sgd|adagrad)_)"
 _SUM = r"aten::(?:sum|nansum|prod)"
 _FLASH_BACKWARD = r"aten::_flash_attention_backward"
 _NORM_BACKWARD = r"aten::native_layer_norm_backward"
+_EMBEDDING_GRADIENT = r"aten::embedding_dense_backward"
 
 _STAGES: Final[tuple[tuple[re.Pattern[str], re.Pattern[str], Formula, _Kind], ...]] = tuple(
     (re.compile(ops), re.compile(names), formula, kind)
@@ -222,15 +226,28 @@ _STAGES: Final[tuple[tuple[re.Pattern[str], re.Pattern[str], Formula, _Kind], ..
         (r"aten::(?:triu|tril)_?", r"triu_tril_kernel<", placing.triangles, _Kind.STEP),
         (_LOOKUP, r"vectorized_gather_kernel<16,", placing.gathers_rows, _Kind.STEP),
         (_LOOKUP, r"index_elementwise_kernel<", placing.indexes, _Kind.STEP),
+        (r"aten::masked_select", r"index_elementwise_kernel<", placing.selects, _Kind.STEP),
         (r"aten::_embedding_bag(?:_forward_only)?", r"EmbeddingBag_updateOutputKernel", placing.bags, _Kind.STEP),
         (r"aten::nll_loss(?:2d)?_forward", r"nll_loss", placing.looks_up, _Kind.STEP),
         (_LOSS, r"elementwise_kernel<", _keeps_losses, _Kind.STEP),
         (_POOL, r"max_pool_forward|avg_pool[23]d_out", placing.pools, _Kind.STEP),
+        (_POOL, r"avg_pool3d_cuda_update_output<", windows.averages_volumes, _Kind.STEP),
+        (_POOL, r"max_pool3d_with_indices_single_out_frame<", windows.maxima_of_volumes, _Kind.STEP),
+        (rf"{_POOL}_backward", r"max_pool_backward_nchw<", windows.spreads_maxima, _Kind.STEP),
+        (rf"{_POOL}_backward", r"avg_pool2d_backward_out_cuda_frame", windows.shares_out_averages, _Kind.STEP),
+        (r"aten::reflection_pad2d", r"reflection_pad2d_out_kernel<", windows.mirrors, _Kind.STEP),
         (_NEAREST, r"upsample_nearest2d_nhwc_out_frame<", placing.nearest_channels_last, _Kind.STEP),
         (r"aten::_?upsample_\w+[123]d", r"upsample_", placing.resizes, _Kind.STEP),
         (r"aten::im2col", r"im2col_kernel<", placing.unfolds, _Kind.STEP),
+        (r"aten::col2im", r"col2im_(?:batched_)?kernel<", windows.folds, _Kind.STEP),
+        (r"aten::searchsorted", r"searchsorted_cuda_kernel<", searching.halves(0), _Kind.STEP),
+        (r"aten::bucketize", r"searchsorted_cuda_kernel<", searching.halves(1), _Kind.STEP),
+        (_EMBEDDING_GRADIENT, r"compute_grad_weight<", embedding_gradient.sums_parts, _Kind.STEP),
+        (_EMBEDDING_GRADIENT, r"sum_and_scatter<", embedding_gradient.sums_ids, _Kind.STEP),
         (r"aten::index_add_", r"indexFuncLargeIndex<", placing.adds_rows, _Kind.STEP),
         (r"aten::topk", r"mbtopk::computeBlockDigitCounts<", selecting.counts_digits, _Kind.STEP),
+        (r"aten::topk", r"mbtopk::computeDigitCumSum", selecting.sums_digits, _Kind.STEP),
+        (r"aten::topk", r"mbtopk::computeBlockwiseWithinKCounts<", selecting.finds_digits, _Kind.STEP),
         (_SORT, r"radixSortKVInPlace<", sorting.in_a_block, _Kind.STEP),
         (r"aten::topk", r"mbtopk::gatherTopK<", selecting.picks, _Kind.STEP),
         (_SUM, r"reduce_kernel<", reductions.converted, _Kind.STEP),

@@ -22,6 +22,7 @@ from analyzer.derive.costs import (
     normalisation,
     pooling,
     recurrent,
+    searching,
 )
 from analyzer.derive.costs.aten_kernels import is_strided, template_slots, thread_slots
 from analyzer.derive.costs.cost import Cost
@@ -139,6 +140,9 @@ TABLE: Final[tuple[tuple[str, Formula], ...]] = (
     (rf"aten::{_SIZED}", pooling.upsample),
     (rf"aten::{_SIZED}_backward", pooling.upsample_backward),
     (r"aten::im2col", pooling.unfold),
+    (r"aten::col2im", pooling.fold),
+    (r"aten::searchsorted", searching.searchsorted),
+    (r"aten::bucketize", searching.bucketize),
     (r"aten::(?:constant_pad_nd|(?:reflection|replication)_pad[123]d)", pooling.pad),
     (rf"aten::(?:fill|zero|{_RANDOM})_|aten::bernoulli_", elementwise.writes_first),
     (r"aten::copy_", elementwise.copies),
@@ -225,7 +229,7 @@ def _with_arithmetic(cost: Cost, name: str, detail: OpDetail, kernel: str | None
         instructions=(slots + template_slots(kernel)) * elements + row_slots(name, detail) + of_threads,
         dtype="float64" if _is_double(detail) else cost.dtype,
         is_counted=is_counted(name),
-        crossings=_crossings(cost, detail) if is_strided(kernel) else None,
+        crossings=_crossings(cost, detail) if is_strided(kernel) else cost.crossings,
     )
 
 

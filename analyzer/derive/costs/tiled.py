@@ -158,10 +158,16 @@ def plain(detail: OpDetail, whole: Cost, kernel: Kernel) -> Cost | None:
     return _in_tiles(whole, 2 * sizes.tiles(rows, columns) * sizes.steps(depth) * rows * columns * depth, None)
 
 
-def attention(kernel: str, item: int, pairs: float) -> int | None:
+ENDS: Final = 4
+"""Times that a block's own tile passes the load/store units beside its products: queries are copied to shared memory,
+and what they found is stored there, loaded and stored in memory (the epilogues of FlashAttention-2's
+`flash_fwd_kernel.h`, and of `flash_bwd_kernel.h` for keys and values)."""
+
+
+def attention(kernel: str, item: int, pairs: float, blocks: int = 0) -> int | None:
     """Slots of FlashAttention-2 for so many pairs of query and key in whole tiles, over all heads; None for a kernel
     whose name does not tell its tile. Keys and values of a tile are copied to shared memory, each warp loads all of
-    them, and its own queries.
+    them, and its own queries. `blocks` are the thread blocks, one for each tile of queries.
     """
     found = _FLASH.search(kernel)
     if found is None:
@@ -169,7 +175,8 @@ def attention(kernel: str, item: int, pairs: float) -> int | None:
     width, rows, columns, warps = (int(found[name]) for name in ("width", "rows", "columns", "warps"))
     keys_and_values, queries = 2 * columns * width * item, rows * width * item
     moved = keys_and_values + warps * keys_and_values + queries
-    return round(pairs / (rows * columns) * moved / LINE_BYTES * SLOTS_A_WAVEFRONT)
+    through = pairs / (rows * columns) * moved + blocks * ENDS * queries
+    return round(through / LINE_BYTES * SLOTS_A_WAVEFRONT)
 
 
 def efficient_attention(block: tuple[int, int], width: int, tiles: float, *, has_bias: bool) -> int:

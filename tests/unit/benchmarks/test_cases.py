@@ -168,6 +168,15 @@ def test_what_is_kept_of_a_report_is_enough_to_judge_it() -> None:
     assert "plans" not in trimmed(whole)
 
 
+def test_what_became_of_a_candidate_and_why_is_kept() -> None:
+    whole = report()
+    tried = {"candidate": "cuda_graphs", "outcome": "refused", "reason": "cpu device (arg1)", "step_samples": [1, 2]}
+    whole["graphs"][0]["candidates"] = [tried]
+    (kept,) = trimmed(whole)["graphs"][0]["candidates"]
+    assert (kept["outcome"], kept["reason"], kept["measured_ns"]) == ("refused", "cpu device (arg1)", None)
+    assert "step_samples" not in kept
+
+
 def test_a_cause_whose_rule_lacked_its_data_is_marked() -> None:
     found = report(rule_failures=[{"rule": "graph_break", "reason": "no capture"}])
     section = evaluate_cases([CaseRecording("cpu", "2026-01-01", (run(found),))], (HEADER,), "Cases (cpu)")

@@ -21,7 +21,7 @@ from benchmarks.plans import stages
 from benchmarks.plans.__main__ import main
 from benchmarks.plans.page import figures, page
 from benchmarks.plans.recorded import Chosen, Measurement, Outcome, Recording, Search, Way, read, write
-from benchmarks.plans.rivals import RIVALS, rivals_of
+from benchmarks.plans.rivals import AS_IT_IS, NO_PLAN, RIVALS, rivals_of
 from benchmarks.plans.stages import OutOfTimeError, Workshop, compile_rivals
 from benchmarks.plans.suite import ROOT, SUITE, TEN_GRAPHS, cases
 from benchmarks.plans.summary import Check, Meets, against, best_rival, checks, geometric_mean
@@ -209,6 +209,46 @@ def test_a_rival_that_the_budget_ended_is_not_called_too_long(tmp_path: Path, mo
     compile_rivals(cases("vit"), shop)
     with pytest.raises(OutOfTimeError):
         stages._compiled(cases("vit")[0], shop)
+
+
+def test_a_stage_that_the_budget_ended_is_taken_up_again_and_one_that_hangs_is_not(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(stages, "run", Processes(hangs=frozenset({"default"})))
+    (vit,) = cases("vit")
+    with pytest.raises(OutOfTimeError):
+        stages._cold_default_s(vit, a_shop(tmp_path, budget_s=100.0))
+    assert stages._cold_default_s(vit, a_shop(tmp_path)) is None
+
+
+def test_a_model_whose_measuring_the_budget_ended_is_out_of_time_and_not_broken(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(stages, "run", Processes())
+    (vit,) = cases("vit")
+    compile_rivals([vit], a_shop(tmp_path))
+    (a_shop(tmp_path).of(vit) / "search.json").write_bytes(msgspec.json.encode(Search(60.0, 20.0, 0)))
+    monkeypatch.setattr(stages, "run", lambda *_, **__: None)
+    with pytest.raises(OutOfTimeError):
+        stages.measure(vit, a_shop(tmp_path, budget_s=100.0), "2026-01-01")
+    with pytest.raises(UnreadableFileError, match=r"measured\.json"):
+        stages.measure(vit, a_shop(tmp_path), "2026-01-01")
+
+
+def test_the_model_itself_stands_for_a_plan_where_nothing_was_captured_alone(tmp_path: Path) -> None:
+    well, badly = Search(60.0, 20.0, 0), Search(60.0, 20.0, 3)
+    assert stages._plan(tmp_path, well, 0) == AS_IT_IS
+    assert stages._plan(tmp_path, well, 1) == NO_PLAN
+    assert stages._plan(tmp_path, badly, 0) == NO_PLAN
+    assert stages._plan(tmp_path, replace(well, partial="interrupted"), 0) == NO_PLAN
+    (tmp_path / "plan.json").touch()
+    assert stages._plan(tmp_path, well, 1) == tmp_path / "plan.json"
+
+
+@pytest.mark.parametrize(("code", "says"), [(None, "stopped, as it took too long"), (3, "ended with 3"), (0, "|  |")])
+def test_how_a_search_ended_is_said(code: int | None, says: str) -> None:
+    found = a_measurement()
+    assert says in page(Recording().with_one(replace(found, search=replace(found.search, exit_code=code))))
 
 
 def test_the_command_and_showing_need_no_torch() -> None:

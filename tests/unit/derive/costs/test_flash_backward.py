@@ -7,6 +7,7 @@ import pytest
 from analyzer.core.trace import OpDetail
 from analyzer.derive.costs.cost import Cost
 from analyzer.derive.costs.fused_attention import SYNC_PAIR
+from analyzer.derive.costs.launch import Launch
 from analyzer.derive.costs.stages import stage_of
 from analyzer.derive.costs.table import cost_of
 
@@ -81,6 +82,16 @@ def test_shared_memory_is_asked_for_every_operand_by_each_row_or_column_of_warps
         2 * (scores + keys_and_values + queries + kept_and_brought) + added
     )  # 128 bytes, and 128 slots, a clock
     assert _step(MULTIPLIES, _detail()).near == slots
+
+
+def test_each_block_takes_its_keys_and_values_in_and_their_gradients_out() -> None:
+    without = _step(MULTIPLIES, _detail()).near
+    stage = stage_of(OP, _detail(), MULTIPLIES, _whole(_detail()), Launch((8, 2, 16), 256))
+    assert stage is not None
+    assert stage.cost.near is not None
+    assert without is not None
+    # In, and through shared memory out again: four times a tile of each, 128 bytes and slots a clock.
+    assert stage.cost.near - without == 8 * 2 * 16 * 4 * 2 * 128 * 128 * 2
 
 
 def test_under_a_causal_mask_whole_tiles_are_multiplied() -> None:

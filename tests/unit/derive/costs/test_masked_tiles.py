@@ -6,7 +6,7 @@ import pytest
 
 from analyzer.core.trace import OpDetail
 from analyzer.derive.costs.attention import filled_up
-from analyzer.derive.costs.fused_attention import SYNC_PAIR
+from analyzer.derive.costs.fused_attention import CAUSAL_PAIR, END_PAIR, SYNC_PAIR
 from analyzer.derive.costs.launch import Launch
 from analyzer.derive.costs.stages import stage_of
 from analyzer.derive.costs.table import cost_of
@@ -89,3 +89,44 @@ def test_cudnns_warp_groups_share_the_rows_of_a_block() -> None:
     assert stage is not None
     assert stage.cost.masked_flops / whole.flops == pytest.approx(_by_hand(1024, 128, 128) - 1, rel=1e-3)
     assert stage_of(CUDNN, detail, CUDNN_KERNEL, whole) is None
+
+
+@pytest.mark.parametrize(("width", "times"), [(80, 96 / 80), (96, 1.0)])
+def test_heads_are_filled_up_to_the_width_of_a_tile(width: int, times: float) -> None:
+    sizes = (2, 128, 4, width)
+    detail = OpDetail(
+        shapes=(sizes, sizes, sizes, *((),) * 6),
+        dtypes=((HALF,) * 3 + ("",) * 2 + ("Scalar",) * 4),
+        values=("", "", "", "", "", "128", "128", "0.", "False"),
+    )
+    kernel = "flash_fwd_kernel<Flash_fwd_kernel_traits<96, 128, 64, 4, false, false, x>>(x)"
+    whole = cost_of(FLASH, detail, kernel)
+    assert whole is not None
+    stage = stage_of(FLASH, detail, kernel, whole)
+    assert stage is not None
+    assert stage.cost.flops == whole.flops == 4 * 2 * 4 * 128 * 128 * width
+    assert stage.cost.masked_flops == pytest.approx((times - 1.0) * whole.flops)
+
+
+@pytest.mark.parametrize(
+    ("length", "causal", "even", "masked", "slots"),
+    [
+        (512, True, True, 2 * 4 / (2 + 4 + 6 + 8), CAUSAL_PAIR),  # two tiles of 64 keys at each row of 128 queries
+        (500, True, False, (2 + 3 * 3) / (2 + 4 + 6 + 8), CAUSAL_PAIR),  # and a third, but where a row has only two
+        (500, False, False, 1 / 8, END_PAIR),
+        (512, False, True, 0.0, END_PAIR),
+    ],
+)
+def test_scores_of_tiles_that_a_mask_may_cut_are_held_against_it(
+    length: int, causal: bool, even: bool, masked: float, slots: int
+) -> None:
+    flags = ", ".join(str(flag).lower() for flag in (False, causal, False, False, even, True, False, False))
+    kernel = f"flash_fwd_kernel<Flash_fwd_kernel_traits<64, 128, 64, 4, false, false, x, y<z> >, {flags}>(x)"
+    detail = _flash(length, length, causal=causal)
+    whole = cost_of(FLASH, detail, kernel)
+    assert whole is not None
+    plain, told = (stage_of(FLASH, detail, name, whole) for name in (FLASH_KERNEL, kernel))
+    assert plain is not None
+    assert plain.cost.instructions
+    assert told is not None
+    assert told.cost.instructions == pytest.approx(plain.cost.instructions * (1 + slots * masked / SYNC_PAIR), rel=1e-6)

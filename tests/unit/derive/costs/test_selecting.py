@@ -7,7 +7,15 @@ import pytest
 from analyzer.core.trace import OpDetail
 from analyzer.derive.costs.cost import Cost
 from analyzer.derive.costs.launch import Launch
-from analyzer.derive.costs.selecting import COUNTING_THREAD, DIGIT_SLOTS, PICK_SLOTS, PICKING_THREAD
+from analyzer.derive.costs.selecting import (
+    COUNTING_THREAD,
+    DIGIT_SLOTS,
+    PICK_SLOTS,
+    PICKING_THREAD,
+    SUMMING_COUNT,
+    SUMMING_THREAD,
+    WITHIN_THREAD,
+)
 from analyzer.derive.costs.stages import stage_of
 from analyzer.derive.costs.table import cost_of
 
@@ -19,6 +27,8 @@ TOPK = OpDetail(
 )
 READ = 32 * 8_192 * 2
 COUNTS = "void at::native::mbtopk::computeBlockDigitCounts<c10::BFloat16, unsigned int, unsigned int, 2>(x)"
+SUMS = "at::native::mbtopk::computeDigitCumSum(short*, unsigned int*, unsigned int)"
+FINDS = "void at::native::mbtopk::computeBlockwiseWithinKCounts<unsigned int, c10::BFloat16>(x)"
 PICKS = "void at::native::mbtopk::gatherTopK<c10::BFloat16, unsigned int, 2>(x)"
 
 
@@ -48,11 +58,28 @@ def test_the_pass_that_picks_reads_everything_and_adds_up_once_for_each_element(
     assert not found.is_counted
 
 
+def test_what_all_blocks_of_a_row_counted_is_summed_up() -> None:
+    found = _step(SUMS, Launch((32, 1, 1), 256))
+    assert found is not None
+    # Rows of 8,192 may be a block each: 64 elements a thread.
+    assert (found.reads, found.writes) == ((32 * 256 * 2,), (32 * 256 * 4,))
+    assert found.instructions == 32 * 256 * (SUMMING_THREAD + SUMMING_COUNT)
+    assert not found.is_floor
+
+
+def test_each_block_finds_the_digit_of_its_row_in_the_sums() -> None:
+    found = _step(FINDS, Launch((64, 1, 1), 256))
+    assert found is not None
+    assert (found.reads, found.writes) == ((32 * 256 * 4, 64 * 256 * 2), (64 * 4,))
+    assert found.instructions == 64 * 256 * WITHIN_THREAD
+
+
 @pytest.mark.parametrize(
     ("kernel", "launch"),
     [
         (COUNTS, None),
-        ("at::native::mbtopk::computeDigitCumSum(short*, unsigned int*, unsigned int)", Launch((32, 1, 1), 256)),
+        (SUMS, None),
+        (FINDS, None),
         ("void at::native::sbtopk::gatherTopK<float, unsigned int, 2, false>(x)", Launch((32, 1, 1), 1_024)),
     ],
 )

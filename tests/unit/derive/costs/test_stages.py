@@ -54,6 +54,19 @@ def test_a_step_reads_and_writes_what_it_does(op: str, detail: OpDetail, kernel:
     assert found.instructions
 
 
+def test_what_prepares_the_numbers_of_each_channel_is_not_charged_for_the_image() -> None:
+    image, channels = ((8, 4, 64, 64), (4,)), ("float", "float")
+    run = Recording()
+    with run.step(), run.graph(str(A)), run.op("aten::native_batch_norm", image, channels):
+        run.launch("vectorized_elementwise_kernel<4, batch_norm_calc_invstd>", us=2)
+        run.launch("batch_norm_transform_input_kernel<float>", us=50)
+    costs = kernel_costs(attribute(run.trace()))
+    prepares, transforms = costs.costs
+    assert prepares is None
+    assert transforms is not None
+    assert (transforms.reads, transforms.writes) == ((8 * 4 * 64 * 64 * 4,), (8 * 4 * 64 * 64 * 4,))
+
+
 def test_rows_are_sorted_in_another_way_and_stay_unknown_to_the_steps() -> None:
     rows = OpDetail(shapes=((10, 100),), dtypes=("float",))
     assert _stage("aten::sort", rows, "DeviceRadixSortOnesweepKernel<x>") is None

@@ -182,6 +182,8 @@ def test_flash_attention_loads_keys_and_values_once_for_each_warp() -> None:
     keys_and_values, queries = 2 * 64 * 64 * 2, 128 * 64 * 2
     by_hand = 3 * (keys_and_values * 5 + queries) / 128 * SLOTS_A_WAVEFRONT
     assert tiled.attention(kernel, 2, 3 * 128 * 64) == round(by_hand)
+    blocks = tiled.attention(kernel, 2, 128 * 64 * 1000.0, 10)
+    assert blocks == (tiled.attention(kernel, 2, 128 * 64 * 1000.0) or 0) + 10 * 4 * 128 * 64 * 2
     assert tiled.attention("flash_fwd_splitkv_kernel<x>", 2, 1000.0) is None
 
 
