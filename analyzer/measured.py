@@ -9,7 +9,7 @@ from typing import Final
 from analyzer.core.device import Device, Versions
 from analyzer.core.environment import Environment
 from analyzer.core.generated_code import StoredCode
-from analyzer.core.graphs import Capture, GraphKey
+from analyzer.core.graphs import Capture, GraphKey, SourceLine
 from analyzer.core.ops import OpLog
 from analyzer.core.origin import Origin
 from analyzer.core.plan import EAGER, FUSED, Choice, Plan
@@ -19,7 +19,7 @@ from analyzer.core.samples import Samples
 from analyzer.core.timing import Timing
 from analyzer.core.trial import Accuracy
 from analyzer.diagnosis import Diagnosis
-from optimizers.trials import CandidateTrial, Found, JointTrial, for_direction
+from optimizers.trials import CandidateTrial, Found, JointTrial, Outline, for_direction
 
 NOT_VERIFIED: Final = "not verified"
 
@@ -29,10 +29,9 @@ class Measured:
     """None and empty: not measured, or not yet. `trials` and `joint` are kept as they come, so that an interrupted
     search loses none. `uncompiled` are the graphs, by digest, that torch's defaults cannot compile or run, and why: the
     default runs them as captured. `compile_ns` is what the default took to compile each graph, by digest, and
-    `merged_shares` how many of its operations are left where what is alike in it is merged; graphs with nothing alike
-    are not among them. `default_ns`
-    was taken in turn with `eager_ns`, and is None until then; `default_accuracy` is of the diagnosis,
-    `accuracy_of_default` the latest there is. `holds_plan`: the plan was given, and stays, however it does.
+    `outlines` what its operations tell. `default_ns` was taken in turn with `eager_ns`, and is None until then;
+    `default_accuracy` is of the diagnosis, `accuracy_of_default` the latest there is. `holds_plan`: the plan was given,
+    and stays, however it does.
     """
 
     facts: WorkloadFacts | None = None
@@ -45,7 +44,7 @@ class Measured:
     capture: Capture | None = None
     uncompiled: Mapping[str, str] = field(default_factory=dict)
     compile_ns: Mapping[str, int] = field(default_factory=dict)
-    merged_shares: Mapping[str, float] = field(default_factory=dict)
+    outlines: Mapping[str, Outline] = field(default_factory=dict)
     ops: OpLog | None = None
     timing: Timing | None = None
     profiled_step_ns: int | None = None
@@ -60,6 +59,7 @@ class Measured:
     stages: list[Stage] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
     partial: str | None = None
+    partial_at: SourceLine | None = None
     origin: Origin | None = None
     holds_plan: bool = False
     generated_code: list[StoredCode] = field(default_factory=list)

@@ -40,6 +40,7 @@ from collectors.environment import read_environment
 from collectors.health import device_is_healthy
 from collectors.host_ahead import RegionAhead, sample_host_ahead
 from collectors.kept_code import KeptCode
+from collectors.left_gradients import with_gradient_mode
 from collectors.loading import load_workload
 from collectors.memory import TrialMemory
 from collectors.op_log import record_ops
@@ -60,8 +61,8 @@ from collectors.workload import Workload
 from optimizers.accuracy import accused
 from optimizers.backend import Failure, SwitchBackend, Watch, WatchedPlan, failure_of
 from optimizers.candidates.pair import Pair, changes_of, pair_of
-from optimizers.merged_graph import merged_share
-from optimizers.trials import Choices
+from optimizers.outline import outline_of
+from optimizers.trials import Choices, Outline
 
 KERNEL_ROWS_ON_CPU: Final = (("cpp.enable_kernel_profile", True),)
 """Inductor's C++ kernels name themselves in a trace only with this. Off the profiler it costs 10 ns a kernel."""
@@ -136,9 +137,8 @@ class Session:
         return known_backends()
 
     def environment(self) -> Environment:
-        """Torch's global settings as a step meets them."""
-        with self._eager.gradients_as_in_a_step():
-            return read_environment()
+        """Torch's global settings, and the gradient mode of a step of the user's own. Puts the first state back."""
+        return with_gradient_mode(read_environment(), self._eager)
 
     def time_eager(self) -> Samples:
         """The model as it is, without torch.compile: a few steps, so that a run that ends early says something."""
@@ -285,10 +285,9 @@ class Session:
         """What torch.compile's defaults took to compile each graph, in ns by digest."""
         return default_compile_ns(self._clock, [graph.digest for graph in self._backend.graphs])
 
-    def merged_shares(self) -> dict[str, float]:
-        """How many of a graph's operations are left where what is alike is merged, by digest; those with any."""
-        found = {g.digest: merged_share(g.captured) for g in self._backend.graphs if g.captured is not None}
-        return {digest: share for digest, share in found.items() if share is not None}
+    def outlines(self) -> dict[str, Outline]:
+        """What the operations of each captured graph tell, by digest."""
+        return {g.digest: outline_of(g.captured) for g in self._backend.graphs if g.captured is not None}
 
     def _at_its_own_cost(self, do: Callable[[], T]) -> T | Failure:
         """What a candidate raises is its failure. Raises PoisonedDeviceError when the device did not survive."""

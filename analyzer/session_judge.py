@@ -7,7 +7,7 @@ from typing import Final
 
 from analyzer.core.run import Event
 from analyzer.core.trial import Accuracy, AccuracyReference
-from analyzer.session_words import drawn_note, once_note, unsteady_note, varying_note
+from analyzer.session_words import drawn_note, once_note, unsteady_note, unwidened_note, varying_note
 from collectors.effects import Results, effects, written
 from collectors.recomputed import is_kept, once_results
 from collectors.reference import (
@@ -50,6 +50,8 @@ class StepJudge:
         self._once: Results | None = None
         """What eager gives where its checkpoints write nothing again, empty where it has none; None: not asked yet."""
         self._written_once: frozenset[str] = frozenset()
+        self._unwidened: list[str] = []
+        """Why there is no run in higher precision; empty where there is one."""
 
     @property
     def is_prepared(self) -> bool:
@@ -65,7 +67,8 @@ class StepJudge:
             (drawn_note, list(self._drawn)),
             (once_note, sorted(self._written_once)),
         )
-        return tuple(note(paths) for note, paths in found if paths)
+        unwidened = tuple(map(unwidened_note, self._unwidened))
+        return unwidened + tuple(note(paths) for note, paths in found if paths)
 
     def prepare(self, eager: Stepper) -> None:
         """Run eager, and a copy in higher precision. Puts the first state back. Raises what the user's model raises."""
@@ -76,9 +79,9 @@ class StepJudge:
         changing = unlike(once, again).intersection(eager.state.written)
         eager.state.written = tuple(path for path in eager.state.written if path in changing or _is_among(path, once))
         self._unsteady = unsteady(once, again) | changing
-        judge = judge_of(
-            (once, again, first_results(eager, OTHER_SEED)), *reference_results(eager.workload, eager.state)
-        )
+        other = first_results(eager, OTHER_SEED)
+        self._unwidened.clear()
+        judge = judge_of((once, again, other), *reference_results(eager.workload, eager.state, self._unwidened.append))
         self.results = judge.without(changing)
         eager.state.written = tuple(path for path in eager.state.written if path not in changing)
         eager.state.restore()

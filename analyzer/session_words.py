@@ -45,6 +45,14 @@ def unsteady_note(paths: Sequence[str]) -> str:
     return f"{first_of(paths)} {differ} from run to run of the model itself, from one state and one seed: not compared"
 
 
+def unwidened_note(reason: str) -> str:
+    """Of a model of which no copy in a wider type runs."""
+    return (
+        f"no run in higher precision was possible ({reason}): results are held against the model's own, and may differ "
+        "from them by little more than rounding"
+    )
+
+
 def varying_note(paths: Sequence[str]) -> str:
     """Of results whose shape, or whose being there, the seed decides."""
     changes = "changes its" if len(paths) == 1 else "change their"

@@ -150,7 +150,7 @@ def _target(digest: str, measured: Measured) -> Target | None:
         kernel_room=_share_of(relied_on, step_ns, _room_ns),
         compile_s=None if compile_ns is None else compile_ns / NS_PER_S,
         has_backward=any(isinstance(r.region, GraphKey) and r.region.direction is Direction.BACKWARD for r in mine),
-        merged_share=measured.merged_shares.get(digest),
+        outline=measured.outlines.get(digest),
     )
 
 

@@ -20,6 +20,7 @@ from collectors.state import State
 from collectors.step import Stepper
 from collectors.tensor_parts import is_dense
 from collectors.torch_compat import DispatchMode
+from collectors.user_errors import describe
 from collectors.workload import Workload
 
 _PRECISIONS: Final = (
@@ -77,23 +78,29 @@ def steady_results(stepper: Stepper, seed: int | None = None) -> Results:
     return step_results(stepper)
 
 
-def reference_results(workload: Workload, state: State) -> tuple[AccuracyReference, Results | None]:
-    """One step in float64, in float32 where memory or the model forbids it; (EAGER, None) where neither runs, and where
-    a step draws from generators of the model's own and the wider one could not be given the same numbers.
+def reference_results(
+    workload: Workload, state: State, say_why_none: Callable[[str], None] = lambda _: None
+) -> tuple[AccuracyReference, Results | None]:
+    """One step in float64, in float32 where memory or the model forbids it; (EAGER, None) where neither runs, which
+    `say_why_none` is told the reason of, and where a step draws from generators of the model's own and the wider one
+    could not be given the same numbers.
 
     The user's model is copied and left as it is.
     """
     draws = _recorded_draws(workload, state) if state.may_draw else ()
+    reason = ""
     for reference, dtype in _PRECISIONS:
         if reference is AccuracyReference.FLOAT32 and not _has_narrower(workload, dtype):
             continue
         try:
             return reference, _run_in(workload, state, dtype, draws)
-        except Exception:
+        except Exception as error:
             # Custom kernels and hand-set dtypes may refuse the wider dtype; out of memory is a RuntimeError too. What
             # looks its modules up by their identity, or a table by the dtype, raises what it likes in a copy.
+            reason = reason or describe(error)
             if workload.device == "cuda":
                 torch.cuda.empty_cache()
+    say_why_none(reason)
     return AccuracyReference.EAGER, None
 
 

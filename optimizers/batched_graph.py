@@ -16,7 +16,7 @@ from itertools import pairwise
 from typing import Any, Final
 
 import torch
-from torch.fx import GraphModule, Node
+from torch.fx import Graph, Node
 
 from collectors import torch_compat
 from optimizers.attention_graph import PRODUCTS, drops_nothing
@@ -52,7 +52,7 @@ class _Place:
 class _Work:
     """A graph while it is changed: `batch_of` has the number of a batch and the place in it of each member."""
 
-    gm: GraphModule
+    graph: Graph
     places: dict[Node, _Place]
     memory: GraphMemory
     batches: list[Node] = field(default_factory=list)
@@ -61,7 +61,7 @@ class _Work:
 
     def call(self, function: Any, args: tuple[Any, ...], like: Node) -> Node:
         """A new node, in the place of `like`."""
-        return self.placed(self.gm.graph.call_function(function, args), like)
+        return self.placed(self.graph.call_function(function, args), like)
 
     def placed(self, node: Node, like: Node) -> Node:
         node.meta = {name: value for name, value in like.meta.items() if name != "example_value"}
@@ -69,21 +69,20 @@ class _Work:
         return node
 
 
-def batch_products(gm: GraphModule) -> tuple[GraphModule, int]:
-    """A copy of `gm` in which alike products are one, and how many products were batched; 0: nothing was.
+def batch_products(graph: Graph) -> int:
+    """Make alike products of `graph` one; returns how many products were batched.
 
-    Batched are products of tensors of the same fixed sizes and types, of at most `SMALL_FLOPS`, that do not depend on
-    each other, with nothing between them that may write or draw. Results that leave the graph or are written to, whole
-    or by a view, stay as they are.
+    Batched are products of plain tensors of the same fixed sizes and types, of at most `SMALL_FLOPS`, that do not
+    depend on each other, with nothing between them that may write or draw. Results that leave the graph or are written
+    to, whole or by a view, stay as they are.
     """
-    changed = torch_compat.copied_graph(gm)
-    places = _places(changed)
-    work = _Work(changed, places, memory_of(changed))
+    places = _places(graph)
+    work = _Work(graph, places, memory_of(graph))
     depths = defaultdict(list)
     for node, place in places.items():
         depths[place.depth].append(node)
     count = 0
-    with changed.graph.inserting_before(changed.graph.output_node()):
+    with graph.inserting_before(graph.output_node()):
         for depth in sorted(depths):
             for group in _alike(work, depths[depth]):
                 _batch(work, group)
@@ -92,10 +91,8 @@ def batch_products(gm: GraphModule) -> tuple[GraphModule, int]:
             _join(work)
             _take_parts(work)
     if count:
-        _put_in_order(changed, places)
-        changed.graph.lint()
-        changed.recompile()
-    return changed, count
+        _put_in_order(graph, places)
+    return count
 
 
 def is_product(node: Node) -> bool:
@@ -105,10 +102,10 @@ def is_product(node: Node) -> bool:
 # -- what may be batched ----------------------------------------------------------------------------------------------
 
 
-def _places(gm: GraphModule) -> dict[Node, _Place]:
+def _places(graph: Graph) -> dict[Node, _Place]:
     places: dict[Node, _Place] = {}
     segment = floor = deepest = 0
-    for number, node in enumerate(gm.graph.nodes):
+    for number, node in enumerate(graph.nodes):
         depth = max((places[given].depth + 1 for given in node.all_input_nodes), default=0)
         if node.op in ("placeholder", "get_attr"):
             places[node] = _Place(-1, number, 0)
@@ -160,7 +157,7 @@ def _key(work: _Work, node: Node) -> object | None:
     """Equal for nodes that do the same to tensors of the same sizes; None: it is left as it is."""
     if not _is_movable(node) or work.memory.leaves(node) or work.memory.is_written(node):
         return None
-    name, rank, tensor = torch_compat.called_name(node), _rank(node), torch_compat.example_tensor(node)
+    name, rank, tensor = torch_compat.called_name(node), _rank(node), torch_compat.plain_example(node)
     if tensor is None or (not tensor.is_contiguous() and node in work.memory.seen):
         return None
     is_first = is_product(node) and _flops(node) <= SMALL_FLOPS
@@ -189,7 +186,7 @@ def _argument(work: _Work, value: object) -> tuple[object, ...] | None:
     if not isinstance(value, Node):
         is_plain = value is None or isinstance(value, bool | int | float | str | torch.dtype)
         return ("plain", repr(value)) if is_plain else None
-    tensor = torch_compat.example_tensor(value)
+    tensor = torch_compat.plain_example(value)
     if tensor is None or any(not isinstance(size, int) for size in tensor.shape) or tensor.layout is not torch.strided:
         return None
     if not tensor.dim():
@@ -240,7 +237,7 @@ def _batch(work: _Work, group: tuple[Node, ...]) -> None:
     if is_product(first):
         batch = work.call(torch.matmul, args, first)
     else:
-        batch = work.placed(work.gm.graph.create_node(first.op, first.target, args, kwargs), first)
+        batch = work.placed(work.graph.create_node(first.op, first.target, args, kwargs), first)
     for number, node in enumerate(group):
         work.batch_of[node] = (len(work.batches), number)
     work.batches.append(batch)
@@ -289,6 +286,10 @@ def _is_turned(node: Node) -> bool:
 def _view_of_parts(work: _Work, nodes: Sequence[Node], like: Node) -> Node | None:
     """The batch as a view of one tensor, where its members are parts of equal width and distance of its last
     dimension, as merged linear layers give them; None where they are not.
+
+    The view ends in what takes a part, and where there is nothing to take there is none. In one that ends in a
+    permutation Inductor sees the heads of an attention at the second dimension, whatever the dimensions are, and gives
+    wrong results or shapes (pytorch issue 195320; torch 2.11 to 2.13).
     """
     starts = [_part(node) for node in nodes]
     whole = starts[0][0] if starts[0] is not None else None
@@ -301,12 +302,12 @@ def _view_of_parts(work: _Work, nodes: Sequence[Node], like: Node) -> Node | Non
         return None
     within, (width,) = offsets[0] % step, widths
     base = offsets[0] - within
-    if within + width > step or base + step * len(nodes) > total:
+    if width == step or within + width > step or base + step * len(nodes) > total:
         return None
     rows = work.call(torch.narrow, (whole, -1, base, step * len(nodes)), like)
     apart = work.call(torch.unflatten, (rows, -1, (len(nodes), step)), like)
-    parts = work.call(torch.narrow, (apart, -1, within, width), like)
-    return work.call(torch.movedim, (parts, -2, 0), like)
+    first = work.call(torch.movedim, (apart, -2, 0), like)
+    return work.call(torch.narrow, (first, -1, within, width), like)
 
 
 def _part(node: Node) -> tuple[Node, int, int, int] | None:
@@ -329,8 +330,10 @@ def _part(node: Node) -> tuple[Node, int, int, int] | None:
 
 
 def _join(work: _Work) -> None:
-    """A batch whose members are laid side by side is so laid as a whole."""
-    for node in list(work.gm.graph.nodes):
+    """A batch whose members are laid side by side is so laid as a whole; not where that ends in a permutation, for the
+    reason that `_view_of_parts` gives.
+    """
+    for node in list(work.graph.nodes):
         name = torch_compat.called_name(node)
         given = torch_compat.named_arguments(node, "tensors", "dim")
         tensors, dim = given.get("tensors"), given.get("dim", 0)
@@ -343,14 +346,17 @@ def _join(work: _Work) -> None:
         if found != [(first[0], number) for number in range(len(found))]:
             continue
         dim = dim + rank if dim < 0 else dim
-        joined = work.call(torch.movedim, (work.batches[first[0]], 0, dim), node)
+        if name == "stack" and dim:
+            continue
+        joined = work.batches[first[0]]
         if name == "cat":
+            joined = work.call(torch.movedim, (joined, 0, dim), node)
             joined = work.call(torch.flatten, (joined, dim, dim + 1), node)
         if node in work.memory.seen or work.memory.is_written(node):
-            joined = work.placed(own_copy(work.gm.graph, joined), node)
+            joined = work.placed(own_copy(work.graph, joined), node)
         joined.meta = dict(node.meta)
         node.replace_all_uses_with(joined)
-        work.gm.graph.erase_node(node)
+        work.graph.erase_node(node)
 
 
 def _take_parts(work: _Work) -> None:
@@ -363,13 +369,13 @@ def _take_parts(work: _Work) -> None:
                     part = work.call(torch.Tensor.contiguous, (part,), member)
                 part.meta = dict(member.meta)
                 member.replace_all_uses_with(part)
-            work.gm.graph.erase_node(member)
+            work.graph.erase_node(member)
 
 
-def _put_in_order(gm: GraphModule, places: dict[Node, _Place]) -> None:
+def _put_in_order(graph: Graph, places: dict[Node, _Place]) -> None:
     """Each node after what it is given, otherwise in the order it had, segment by segment."""
-    waiting = {node: len(node.all_input_nodes) for node in gm.graph.nodes}
-    made = {node: number for number, node in enumerate(gm.graph.nodes)}
+    waiting = {node: len(node.all_input_nodes) for node in graph.nodes}
+    made = {node: number for number, node in enumerate(graph.nodes)}
 
     def entry(node: Node) -> tuple[int, int, int, Node]:
         return places[node].segment, places[node].number, made[node], node
@@ -388,4 +394,4 @@ def _put_in_order(gm: GraphModule, places: dict[Node, _Place]) -> None:
         before.append(after)
     for node in reversed(order):
         if not node.users and _is_movable(node):
-            gm.graph.erase_node(node)
+            graph.erase_node(node)

@@ -16,10 +16,12 @@ from collectors import torch_compat
 from optimizers.candidates.base import QUANTIZING, Candidate, RefusedError
 from optimizers.changed_graph import changed_graph
 from optimizers.frozen_graph import CHANGED, KeptError, compile_with_constants, require_frozen, require_weights
+from optimizers.matvec_graph import fuse_matvecs
 from optimizers.merged_graph import merge_alike
 from optimizers.quantized_graph import quantize_linears
 
 PRECISION_SET: Final = "the program sets torch's fp32_precision, which cannot be changed beside the setting for TF32"
+NO_MATVEC: Final = "no product of the graph is of a matrix and a vector"
 NOTHING_TO_MERGE: Final = "no two linear layers of the graph take the same input, and no two small products are alike"
 
 
@@ -96,7 +98,8 @@ def _compiled(
 
     def frozen(constant: GraphModule, live: Sequence[Any]) -> Callable[..., Any]:
         require_weights(constant)
-        inner = _inner(forward, backward, watch, partial(require_frozen, constant))
+        static = partial(torch_compat.static_positions, constant)
+        inner = _inner(forward, backward, watch, partial(require_frozen, constant), static)
         return torch_compat.compile_graph(constant, live, patches=patches, inner=inner, is_inference=True)
 
     return compile_with_constants(graph, inputs, frozen, watch.weights_changed)
@@ -113,22 +116,34 @@ def _packaged(graph: GraphModule, live: Sequence[Any], patches: Mapping[str, obj
 
 
 def _grouped(gm: GraphModule) -> GraphModule:
-    merged, count = merge_alike(gm)
-    if not count:
-        raise RefusedError(NOTHING_TO_MERGE)
+    merged = merge_alike(gm)
+    if merged is None:
+        others = torch_compat.subclasses(gm)
+        raise RefusedError(f"{NOTHING_TO_MERGE}; {' and '.join(others)} is left alone" if others else NOTHING_TO_MERGE)
     return merged
 
 
 def _inner(
-    forward: Candidate, backward: Candidate, watch: CompileHooks, when_read: Callable[[], None] = lambda: None
+    forward: Candidate,
+    backward: Candidate,
+    watch: CompileHooks,
+    when_read: Callable[[], None] = lambda: None,
+    static: Callable[[int], Sequence[int]] = lambda count: (),
 ) -> Callable[..., Any]:
-    """What stands in for Inductor's compilation of one AOT program; it calls `when_read` first."""
+    """What stands in for Inductor's compilation of one AOT program; it calls `when_read` first.
+
+    `static` says which of so many inputs keep their place between calls, where torch loses that: baking weights in, it
+    forgets the buffers that a graph writes (2.11 to 2.14), and then no CUDA graph would have it.
+    """
 
     def inner(aot: GraphModule, aot_inputs: Sequence[Any], **kwargs: Any) -> Any:
         when_read()
         direction = _direction(kwargs)
         candidate = backward if direction is Direction.BACKWARD else forward
         patches = dict(candidate.patches)
+        known = static(len(aot_inputs))
+        if known:
+            kwargs["static_input_idxs"] = sorted({*kwargs.get("static_input_idxs", ()), *known})
         if direction is Direction.BACKWARD and backward is not forward:
             kwargs["cudagraphs"] = torch_compat.boxed_cudagraphs(candidate.uses_cuda_graphs)
             kwargs["cpp_wrapper"] = candidate.uses_cpp_wrapper
@@ -137,6 +152,8 @@ def _inner(
             # torch 2.11 it then fails with "CudaKernelParamCache not populated".
             patches |= torch_compat.cpp_wrapper_patches(patches)
         watch.before(direction, aot)
+        if candidate.fuses_matvecs and not fuse_matvecs(aot) and direction is not Direction.BACKWARD:
+            raise RefusedError(NO_MATVEC)
         with _precision(candidate):
             output_code = watch.compile_inner(aot, aot_inputs, patches | watch.patches(), kwargs)
         if "tf32" in candidate.changes:

@@ -30,11 +30,21 @@ _COMPILE_RATIOS: Final[dict[str, float]] = {
     "cpp_wrapper_cuda_graph": 3.0,
     "max_autotune": 8.0,
     "coordinate_descent": 4.0,
+    "fused_matvec": 1.0,
+    "triton_gemm": 3.0,
 }
 """Of the default's compile time, in a process whose kernel cache the default has filled. A CUDA graph compiles the
 default's own kernels again, and finds them. C++ wrapper: 1.1 to 8 times on H200s, the first use of a machine the
 longest. `max_autotune`: MobileNetV2 was not done after five minutes, where the default takes 40 s. Estimates, replaced
 by what this run measures as soon as it has measured any (`Pace`)."""
+
+_ONCE_S: Final[dict[str, float]] = {
+    **dict.fromkeys(("cpp_wrapper", "cpp_wrapper_eager", "cpp_wrapper_cuda_graph"), 30.0),
+    "triton_gemm": 8.0,
+}
+"""Beside that, once a run on a GPU. C++ wrapper: the headers that all wrappers include; on an H200 a graph of 2 s took
+49 and 69 s (first of a run), and ten graphs as long as one. `triton_gemm`: twenty kernels for a shape of product, which
+layers share."""
 
 
 class Role(Enum):
@@ -68,6 +78,10 @@ class Contender:
     whole_of: str | None = None
     merges: bool = False
     """What is alike in the graph: of one that it makes much smaller, everything compiles sooner and launches less."""
+    fuses_matvecs: bool = False
+    tunes_products: bool = False
+    once_s: float = 0.0
+    """What its first compilation of a run takes beyond what every one takes."""
 
     @property
     def is_dear(self) -> bool:
@@ -136,6 +150,9 @@ class Contenders:
             parts=tuple(one.id for one in ones),
             uses_cuda_graphs=made.uses_cuda_graphs,
             merges=made.groups,
+            fuses_matvecs=made.fuses_matvecs,
+            tunes_products=made.tunes_products,
+            once_s=max(one.once_s for one in ones),
         )
 
 
@@ -170,6 +187,11 @@ def _contender(candidate: AnyCandidate, site: Site, *, is_asked: bool) -> Conten
         is_asked=is_asked,
         whole_of=candidate.whole_of,
         merges=candidate.groups,
+        fuses_matvecs=candidate.fuses_matvecs,
+        tunes_products=candidate.tunes_products,
+        once_s=0.0
+        if site.device == "cpu"
+        else max(_ONCE_S.get(part, 0.0) for part in (candidate.id, *candidate.parts)),
     )
 
 

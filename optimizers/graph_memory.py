@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Final
 
 import torch
-from torch.fx import GraphModule, Node
+from torch.fx import Graph, Node
 
 from collectors import torch_compat
 
@@ -41,13 +41,13 @@ class GraphMemory:
         return _is_in(self.written, node)
 
 
-def memory_of(gm: GraphModule) -> GraphMemory:
+def memory_of(graph: Graph) -> GraphMemory:
     """What Dynamo's own examples tell: results that share memory share that of their examples. Takes one pass."""
     seen: set[Node] = set()
     trained: set[Node] = set()
     leaving: set[int] = set()
     written: set[int] = set()
-    for node in reversed(gm.graph.nodes):
+    for node in reversed(graph.nodes):
         if any(_sees_layout(user) or (user in seen and not _hides_layout(user)) for user in node.users):
             seen.add(node)
         is_used = (user.op == "output" or user in trained or torch_compat.may_write(user) for user in node.users)
@@ -62,7 +62,7 @@ def memory_of(gm: GraphModule) -> GraphMemory:
     return GraphMemory(frozenset(seen), frozenset(trained), frozenset(leaving), frozenset(written))
 
 
-def own_copy(graph: torch.fx.Graph, node: Node) -> Node:
+def own_copy(graph: Graph, node: Node) -> Node:
     """A dense copy with strides and memory of its own, even where it has one row and counts as dense already."""
     return graph.call_method("clone", (node,), {"memory_format": torch.contiguous_format})
 

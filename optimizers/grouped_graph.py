@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Final
 
 import torch
-from torch.fx import GraphModule, Node
+from torch.fx import Graph, Node
 
 from collectors import torch_compat
 from optimizers.graph_memory import GraphMemory, memory_of, own_copy
@@ -27,28 +27,25 @@ class _Linear:
     width: int
 
 
-def merge_linears(gm: GraphModule) -> tuple[GraphModule, int]:
-    """A copy of `gm` in which the layers of each input are one, and how many layers were merged; 0: nothing was.
+def merge_linears(graph: Graph) -> int:
+    """Make the layers of each input in `graph` one; returns how many layers were merged.
 
-    Only layers whose weights are inputs or attributes of the graph, of one dtype, all of them trained or none, with
-    nothing written and nothing set (autocast, the gradient mode) between them and none of their results written to.
+    Only layers whose weights are inputs or attributes of the graph, plain tensors of one dtype, all of them trained or
+    none, with nothing written and nothing set (autocast, the gradient mode) between them and none of their results
+    written to.
     """
-    merged = torch_compat.copied_graph(gm)
-    memory = memory_of(merged)
+    memory = memory_of(graph)
     count = 0
-    for group in _groups(merged, memory):
-        _merge(merged, group, memory)
+    for group in _groups(graph, memory):
+        _merge(graph, group, memory)
         count += len(group)
-    if count:
-        merged.graph.lint()
-        merged.recompile()
-    return merged, count
+    return count
 
 
-def _groups(gm: GraphModule, memory: GraphMemory) -> Iterator[list[_Linear]]:
+def _groups(graph: Graph, memory: GraphMemory) -> Iterator[list[_Linear]]:
     groups: dict[tuple[object, ...], list[_Linear]] = defaultdict(list)
     changes = 0
-    for node in gm.graph.nodes:
+    for node in graph.nodes:
         # Between two layers nothing may be written, as the later one would see the old input, and nothing set.
         changes += torch_compat.may_write(node) or _may_set(node)
         linear = _linear(node)
@@ -79,7 +76,7 @@ def _linear(node: Node) -> _Linear | None:
         return None
     given = torch_compat.named_arguments(node, "input", "weight", "bias")
     left, weight, bias = given.get("input"), given.get("weight"), given.get("bias")
-    if not isinstance(left, Node) or not isinstance(weight, Node) or not _is_given(weight):
+    if torch_compat.plain_example(left) is None or not isinstance(weight, Node) or not _is_given(weight):
         return None
     shape = _shape(weight)
     if shape is None or len(shape) != 2:
@@ -95,14 +92,14 @@ def _is_given(node: Node) -> bool:
 
 def _shape(node: Node) -> tuple[int, ...] | None:
     """The sizes of a tensor, None where they are not plain numbers or it is no tensor."""
-    value = torch_compat.example_tensor(node)
+    value = torch_compat.plain_example(node)
     if value is None or any(not isinstance(size, int) for size in value.shape):
         return None
     return tuple(value.shape)
 
 
-def _merge(gm: GraphModule, group: Sequence[_Linear], memory: GraphMemory) -> None:
-    graph, first = gm.graph, group[0]
+def _merge(graph: Graph, group: Sequence[_Linear], memory: GraphMemory) -> None:
+    first = group[0]
     biases = [linear.bias for linear in group if linear.bias is not None]
     with graph.inserting_before(first.node):
         weight = graph.call_function(torch.cat, ([linear.weight for linear in group],), {"dim": 0})

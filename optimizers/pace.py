@@ -38,6 +38,8 @@ class Pace:
     start_s: float = 0.0
     _trials_s: list[float] = field(default_factory=list)
     _ratios: dict[str, list[float]] = field(default_factory=dict)
+    _begun: set[str] = field(default_factory=set)
+    """Single candidates that were compiled before: what the first of a run costs is spent."""
     _merged: dict[str, float] = field(default_factory=dict)
     """By digest, what compiling it merged took, relative to what the same takes where nothing is merged."""
 
@@ -55,7 +57,11 @@ class Pace:
         compile_ns = tried.trial.compile_ns
         if not compile_ns or not target.compile_s or tried.trial.outcome is not TrialOutcome.MEASURED:
             return
-        ratio = compile_ns / NS_PER_S / target.compile_s
+        ratio, once_s = compile_ns / NS_PER_S / target.compile_s, self._once_s(contender)
+        if once_s:
+            # How much of the first one's time comes once is not known: the rest of it is no more than is usual.
+            ratio = min(max(ratio - once_s / target.compile_s, 0.0), contender.compile_ratio)
+        self._begun.update(contender.parts)
         if contender.merges and contender.compile_ratio:
             found = max(self._merged.get(target.digest, 0.0), ratio / contender.compile_ratio)
             self._merged[target.digest] = found
@@ -65,7 +71,10 @@ class Pace:
         """The longest that the contender took on another graph, relative to its default; else the table's ratio."""
         target, contender = proposal.target, proposal.contender
         ratio = max(self._ratios.get(contender.id, [contender.compile_ratio]))
-        return default_s(target) * ratio * self._left(target, contender)
+        return self._once_s(contender) + default_s(target) * ratio * self._left(target, contender)
+
+    def _once_s(self, contender: Contender) -> float:
+        return 0.0 if self._begun.issuperset(contender.parts) else contender.once_s
 
     def _left(self, target: Target, contender: Contender) -> float:
         """How much of the graph is left to compile: after merging as it was seen, or as many operations as are left."""

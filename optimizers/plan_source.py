@@ -18,7 +18,20 @@ from optimizers.source_text import gathered, import_block
 Chosen = Mapping[tuple[str, Direction], Candidate]
 
 _FOR_PEOPLE: Final = frozenset(
-    {"title", "axis", "devices", "since", "lacking", "excludes", "joins", "whole_of", "caveat", "is_dear", "parts"}
+    {
+        "title",
+        "axis",
+        "devices",
+        "since",
+        "lacking",
+        "excludes",
+        "joins",
+        "whole_of",
+        "caveat",
+        "is_dear",
+        "parts",
+        "tunes_products",
+    }
 )
 """What of a candidate no compilation asks for."""
 
@@ -45,7 +58,10 @@ _UNCHANGED: Final = '''def changed_graph(gm: GraphModule, changes: Iterable[str]
 _NOT_QUANTIZED: Final = '''def quantize_linears(graph: GraphModule, change: str) -> GraphModule:
     """As it is: no candidate of this plan has eight bits."""
     return graph'''
-"""In place of what makes changes of meaning, in a plan without: it is as long as all the rest."""
+_NO_MATVECS: Final = '''def fuse_matvecs(gm: GraphModule) -> int:
+    """As it is: no candidate of this plan rewrites products."""
+    return 0'''
+"""In place of what changes graphs, in a plan without: it is as long as all the rest."""
 
 _OPTIMIZE: Final = '''def optimize(model: Callable[..., Any]) -> Callable[..., Any]:
     """`torch.compile(model)`, each graph under the candidate that the plan chose for it."""
@@ -127,6 +143,8 @@ def _backend(chosen: Chosen) -> str:
         instead["changed_graph"] = _UNCHANGED
     if not changes.intersection(QUANTIZING):
         instead["quantize_linears"] = _NOT_QUANTIZED
+    if not any(candidate.fuses_matvecs for candidate in candidates):
+        instead["fuse_matvecs"] = _NO_MATVECS
     rest = gathered((("optimizers.plan_backend", "ReportingBackend"),), types.names, instead)
     names = {candidate.id: f"CANDIDATE_{number}" for number, candidate in enumerate(candidates)}
     made = "\n".join(f"{names[candidate.id]} = {_made(candidate)}" for candidate in candidates)

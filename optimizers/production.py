@@ -1,4 +1,4 @@
-"""`analyzer.optimize`: a model compiled as its plan says, with no search and nothing left around a call.
+"""`analyzer.optimize`: a model compiled as its plan says, with no search, and nothing left around a call of a module.
 
 Imports torch, what compiles a graph under a candidate, and no package beside: production installs this and torch.
 """
@@ -17,12 +17,12 @@ from torch.nn.parallel import DistributedDataParallel
 from analyzer.core.errors import UsageError
 from analyzer.core.plan import Plan
 from collectors import torch_compat
+from collectors.callables import require_callable
 from collectors.cpu_name import cpu_name
 from collectors.model_digest import model_digest
-from collectors.torchscript import require_python
 from optimizers.candidates.base import Candidate, release_text
 from optimizers.candidates.fused import FUSED
-from optimizers.first_call import warn_if_nothing_is_compiled
+from optimizers.first_call import watching_first_call
 from optimizers.plan import RENEW, read_plan, release_of, shown
 from optimizers.plan_backend import ReportingBackend
 from optimizers.plan_candidates import chosen_candidates
@@ -52,16 +52,14 @@ def optimize(model: Callable[..., Any], plan: Plan | str | Path, *, strict: bool
     candidates = chosen_candidates(chosen)
     if not chosen.is_compiled:
         return model
-    require_python(model, "the model")
+    require_callable(model, "the model")
     wanted = {candidate.id: candidate for candidate in candidates.values()}
     _require_backends(wanted.values(), named)
     had = {name: _had_here(candidate, named) for name, candidate in wanted.items()}
     choices = {graph: had[candidate.id] for graph, candidate in candidates.items()}
     backend = ReportingBackend(choices, FUSED, named, _cut_otherwise(model))
     compiled = torch_compat.compiled_model(model, backend)
-    if isinstance(compiled, nn.Module) and chosen.choices:
-        warn_if_nothing_is_compiled(compiled, backend, named)
-    return compiled
+    return watching_first_call(compiled, backend, named) if chosen.choices else compiled
 
 
 def _cut_otherwise(model: object) -> str | None:

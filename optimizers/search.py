@@ -38,6 +38,10 @@ AT_ONCE_S: Final = 20.0
 GPTlite took over 100 s on an H200, in which a search of 117 s had no trial; more than one where they are quickly
 compiled, because each build costs a warm-up of its own."""
 
+LOST_ELSEWHERE: Final = 2
+"""Graphs of one verdict on which a candidate gained nothing before it is left out for the others, where time is short.
+Each trial takes seconds, and ten graphs of one model are seldom of ten kinds."""
+
 Tried = CandidateTrial | JointTrial
 
 NO_TIME: Final = "the search's time was over"
@@ -130,7 +134,7 @@ class _Search:
         The first ones are few anyhow: only they show whether it does.
         """
         left = tuple(proposals)
-        while left:
+        while left := tuple(proposal for proposal in left if not self._has_lost_elsewhere(proposal)):
             base_s = 0.0 if self._lab.keeps_built() else self._pace.rebuild_s(self._targets, self._built)
             taken, left_out = fitting(left, self._pace, base_s, self._left_s())
             is_forced = not taken and not self._built and not self._is_over()
@@ -146,8 +150,21 @@ class _Search:
             self._prepare()
             # Also where the time is over by now: what is built is measured in seconds, and what is not says so at once.
             for proposal in taken:
-                self._measure(proposal)
+                if not self._has_lost_elsewhere(proposal):
+                    self._measure(proposal)
             left = tuple(proposal for proposal in left if proposal not in taken)
+
+    def _has_lost_elsewhere(self, proposal: Proposal) -> bool:
+        """Whether it is left out for what it gave on other graphs of the same verdict; its trial says so."""
+        target, contender = proposal.target, proposal.contender
+        if contender.is_asked or self._lab.left_s() is None:
+            return False
+        alike = {one.digest for one in self._targets if one.bound is target.bound}
+        found = [t for t in self._measured() if t.candidate == contender.id and t.digest in alike]
+        if len(found) < LOST_ELSEWHERE or any(map(self._gain, found)):
+            return False
+        self._leave(proposal, f"it gained nothing on {len(found)} other graphs that are bound by the same")
+        return True
 
     def _at_once(self, proposals: Sequence[Proposal]) -> tuple[Proposal, ...]:
         seconds = itertools.accumulate(map(self._pace.compile_s, proposals))

@@ -56,14 +56,26 @@ class Lab(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
+class Outline:
+    """What the operations of a graph tell before it is compiled. `merged_share` is how many of them are left where what
+    is alike is merged; None where nothing is. `products` counts its products of floating-point matrices, `matvecs`
+    those in which either side is one vector (of a batched product: one a batch); what attention and recurrent layers
+    multiply is not among them.
+    """
+
+    merged_share: float | None = None
+    products: int = 0
+    matvecs: int = 0
+
+
+@dataclass(frozen=True, slots=True)
 class Target:
     """One digest: what it costs a step, forward and backward together, and what it was predicted to cost under each
     candidate (None: no prediction). None is unknown.
 
     `share` is its share of the step. `starved_share` is the share of the step in which the host kept this graph's
     device waiting, `kernel_room` the share that its kernels take beyond what the roofs of the device allow.
-    `bound` is the verdict of its costlier direction. `compile_s` is what the default took to compile it. `merged_share`
-    is how many of its operations are left where what is alike is merged; None where nothing would be, too.
+    `bound` is the verdict of its costlier direction. `compile_s` is what the default took to compile it.
     """
 
     digest: str
@@ -75,7 +87,11 @@ class Target:
     kernel_room: float | None = None
     compile_s: float | None = None
     has_backward: bool = False
-    merged_share: float | None = None
+    outline: Outline | None = None
+
+    @property
+    def merged_share(self) -> float | None:
+        return None if self.outline is None else self.outline.merged_share
 
     def predicted_saving(self, candidate: str) -> float | None:
         """What a candidate was predicted to save, as a share of the step; negative for a loss."""

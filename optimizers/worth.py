@@ -14,8 +14,12 @@ PAYS: Final = 0.02
 """Of the step. Twice what is told apart from noise at all (`compare.MIN_CHANGE`)."""
 
 NEAR_FLOOR: Final = 0.10
-"""A trial that leaves less than a tenth of the step between it and the step without any starved time leaves no room
-for a dear candidate that only saves the host's time."""
+"""A trial that leaves less than a tenth of its graph's time between it and the graph without any starved time leaves no
+room for a dear candidate that only saves the host's time."""
+
+LAUNCH_NS: Final = 1_500
+"""What a kernel costs that another could have done with its own: an empty kernel (0.83 µs) and the gap to the next one
+inside a CUDA graph (0.6 µs) on an H200. Launched one by one it costs more."""
 
 NEAR_ROOF: Final = 0.10
 """Of its kernels' time. Peaks are measured with the best kernels there are, and repeat to a few per cent: what is
@@ -34,6 +38,9 @@ def why_not(target: Target, contender: Contender, trials: Sequence[CandidateTria
         same = _same_as_parts(target, contender.whole_of, trials)
         if same is not None:
             return same
+    lacking = _nothing_for(target, contender)
+    if lacking is not None:
+        return lacking
     match contender.role:
         case Role.LAUNCH:
             return _no_host_time(target, contender, trials)
@@ -58,7 +65,8 @@ def _no_host_time(target: Target, contender: Contender, trials: Sequence[Candida
         return None
     steps = [1 / speedup(t.trial) for t in trials if t.digest == target.digest and is_faster(t.trial)]
     left = min(steps, default=1.0) - (1 - starved)
-    if left >= NEAR_FLOOR:
+    # Of ten graphs none has a tenth of the step.
+    if left >= max(NEAR_FLOOR * target.share, PAYS):
         return None
     return f"it can only save the host's time, of which {share(max(left, 0.0))} of a step is left"
 
@@ -73,9 +81,28 @@ def _same_as_parts(target: Target, other: str, trials: Sequence[CandidateTrial])
     return None if tried.is_partitioned else f"{other} has the graph whole already"
 
 
+def _nothing_for(target: Target, contender: Contender) -> str | None:
+    """Where the graph has nothing of the kind that it is for, or too little to repay it."""
+    outline = target.outline
+    if outline is None:
+        return None
+    if contender.merges and outline.merged_share is None:
+        return "nothing in the graph is alike"
+    if contender.fuses_matvecs and not outline.matvecs:
+        return "no product of the graph is of a matrix and a vector"
+    if not contender.tunes_products:
+        return None
+    saved = outline.products * LAUNCH_NS / target.elapsed_ns * target.share
+    if saved >= PAYS:
+        return None
+    return f"it saves a launch or two for each of {outline.products} products, {share(saved)} of a step"
+
+
 def _no_kernel_time(target: Target, contender: Contender) -> str | None:
     if target.starved_share is None:
         return None
+    if contender.tunes_products:
+        return None  # it has fewer kernels, which saves the host's time as well
     busy = target.share - target.starved_share
     if busy < PAYS:
         return f"it can only save the kernels' time, which is {share(max(busy, 0.0))} of a step"

@@ -3,7 +3,8 @@
     python -m benchmarks.plans.measure_case MODEL DEVICE PLAN OUT RIVAL…
 
 All share the model and its weights. Each has a backend of its own, so that Dynamo keeps them apart: an entry of another
-backend is passed over before any of its guards is asked. PLAN `-` means that there is none.
+backend is passed over before any of its guards is asked. PLAN `-` means that there is none, `as-it-is` that the model
+itself stands for it.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ import torch
 import analyzer
 from benchmarks.plans.in_process import Loaded, compiled, failure, loaded, stepper
 from benchmarks.plans.recorded import Outcome, Way
-from benchmarks.plans.rivals import PLAN, rival
+from benchmarks.plans.rivals import AS_IT_IS, NO_PLAN, PLAN, rival
 from benchmarks.plans.suite import cases
 from collectors import torch_compat
 from collectors.cpu_name import cpu_name
@@ -60,8 +61,8 @@ def main() -> int:
 def measured(loading: Loaded, device: str, plan: str, names: list[str]) -> Measured:
     model = loading.workload.model
     makers: dict[str, Callable[[], Any]] = {name: lambda name=name: compiled(model, rival(name)) for name in names}  # type: ignore[misc]
-    if plan != "-":
-        makers[PLAN] = lambda: analyzer.optimize(model, plan=plan)
+    if plan != NO_PLAN:
+        makers[PLAN] = lambda: model if plan == AS_IT_IS else analyzer.optimize(model, plan=plan)
     ready: dict[str, Stepper] = {}
     ways: list[Way] = []
     for name, make in makers.items():

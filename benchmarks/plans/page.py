@@ -14,7 +14,8 @@ INTRODUCTION = """# Plans against global settings
 `python -m benchmarks.plans run`, then `show`. Medians of steps taken in turn in one process per model, ms a step; ± is
 half the distance between the quartiles. "Over the best" is the best rival's median over the plan's: above 1 the plan is
 faster; the interval is of 95 %. The plan is what `analyze MODEL` found by itself in an empty compile cache, and is
-measured as production runs it, through `analyzer.optimize`. A plan that leaves a model alone is eager.
+measured as production runs it, through `analyzer.optimize`. A plan that leaves a model alone is eager; where nothing of
+a model was captured there is nothing to plan, and the model itself stands for it.
 """
 
 
@@ -22,8 +23,18 @@ def page(recording: Recording) -> str:
     parts = [INTRODUCTION]
     for device in dict.fromkeys(m.device for m in recording.measurements):
         mine = [m for m in recording.measurements if m.device == device]
-        parts += [f"## {device}\n", _checks(mine), _steps(mine), _searches(mine), _not_measured(mine)]
+        parts += [f"## {device}\n", _machines(mine), _checks(mine), _steps(mine), _searches(mine), _not_measured(mine)]
     return "\n".join(part for part in parts if part)
+
+
+def _machines(measurements: Sequence[Measurement]) -> str:
+    """A paragraph; the models of one machine together, where there were several."""
+    models: dict[str, list[str]] = {}
+    for one in measurements:
+        models.setdefault(f"{one.machine}, torch {one.torch}", []).append(one.case)
+    if len(models) == 1:
+        return f"{next(iter(models))}.\n"
+    return "\n".join(f"- {machine}: {', '.join(names)}" for machine, names in models.items()) + "\n"
 
 
 def figures(recording: Recording) -> dict[str, Any]:
@@ -74,7 +85,7 @@ def _steps(measurements: Sequence[Measurement]) -> str:
     for found in measurements:
         best = against(found, best_rival(found))
         over = "—" if best is None else f"{best.ratio:.2f} ({best.low:.2f}–{best.high:.2f}), {best.name}"
-        chosen = sorted({one.candidate for one in found.search.chosen}) or ["none"]
+        chosen = sorted({one.candidate for one in found.search.chosen}) or ["none" if found.graphs else "no graph"]
         times = [_time(found, name) for name in (*names, PLAN)]
         rows.append((found.case, *times, over, best.meets.value if best else "open", ", ".join(chosen), found.date))
     return _table(("model", *names, PLAN, "over the best", "", "candidates of the plan", "date"), rows)
@@ -91,10 +102,19 @@ def _searches(measurements: Sequence[Measurement]) -> str:
         search, times = found.search, times_cold(found)
         stages = ", ".join(f"{stage.name} {stage.seconds:.0f}" for stage in search.stages if stage.seconds >= 0.5)
         cold = "—" if search.cold_s is None else f"{search.cold_s:.0f}"
-        ended = search.partial or ("" if search.exit_code == 0 else f"ended with {search.exit_code}")
         row = (found.case, str(found.graphs), cold, f"{search.wall_s:.0f}", "—" if times is None else f"{times:.1f}")
-        rows.append((*row, stages, ended))
+        rows.append((*row, stages, search.partial or _ended(search.exit_code)))
     return _table(("model", "graphs", "cold default, s", "analyze, s", "times", "stages, s", ""), rows)
+
+
+def _ended(exit_code: int | None) -> str:
+    match exit_code:
+        case 0:
+            return ""
+        case None:
+            return "stopped, as it took too long"
+        case _:
+            return f"ended with {exit_code}"
 
 
 def _not_measured(measurements: Sequence[Measurement]) -> str:

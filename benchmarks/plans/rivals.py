@@ -12,6 +12,10 @@ PLAN: Final = "plan"
 EAGER: Final = "eager"
 DEFAULT: Final = "default"
 
+NO_PLAN: Final = "-"
+AS_IT_IS: Final = "as-it-is"
+"""In place of a plan's file: there is none, and there is none because nothing can be compiled."""
+
 PATIENCE_S: Final = 240.0
 """Four minutes to compile, alone or beside others, as issue 4 has it."""
 

@@ -22,7 +22,7 @@ from analyzer.core.errors import UnreadableFileError
 from analyzer.derive.ledger import ledger
 from analyzer.reporting.json import read_report
 from benchmarks.plans.recorded import Chosen, Measurement, Outcome, Search, StageSeconds, Way
-from benchmarks.plans.rivals import DEFAULT, EAGER, PATIENCE_S, rivals_of
+from benchmarks.plans.rivals import AS_IT_IS, DEFAULT, EAGER, NO_PLAN, PATIENCE_S, rivals_of
 from benchmarks.plans.suite import Case
 from benchmarks.verdicts.processes import analyze_command, run
 from benchmarks.verdicts.stopwatch import Stopwatch
@@ -87,7 +87,8 @@ def _compile(case: Case, name: str, shop: Workshop) -> None:
     if _is_known(out, case, shop) or shop.watch.left_s < LEAST_S:
         return
     limit_s = min(shop.patience_s, shop.watch.left_s)
-    code = run(_module("compile_rival", case, name, shop.device, out), _log(case, shop), limit_s, **_warm(case, shop))
+    command, warm = _module("compile_rival", case, name, shop.device, out), shop.environment(case, _RIVALS_CACHE)
+    code = run(command, _log(case, shop), limit_s, **warm)
     if code is None and limit_s < shop.patience_s:
         return  # the budget's end, not the rival's
     if code is None:
@@ -118,19 +119,19 @@ def _mark(found: Way, case: Case, shop: Workshop) -> Path:
 
 def measure(case: Case, shop: Workshop, date: str) -> Measurement:
     """All that is measured of one model, alone on the machine. Raises OutOfTimeError, and UnreadableFileError where its
-    measuring process left nothing.
+    measuring process left nothing, as one that took longer than MEASURE_LIMIT_S.
     """
     from benchmarks.plans.measure_case import Measured  # imports torch, which only running needs
 
     found = _search(case, shop)
     compiled = _compiled(case, shop)
     names = [EAGER, *(way.name for way in compiled if way.outcome is Outcome.MEASURED)]
-    plan, out = shop.of(case) / "run" / "plan.json", shop.of(case) / "measured.json"
+    folder, out = shop.of(case) / "run", shop.of(case) / "measured.json"
+    graphs = _graphs(folder)
     if not out.exists():
-        limit_s = shop.limit_s(MEASURE_LIMIT_S)
-        shop.watch.say(f"{case.name}: measuring {', '.join(names)} and the plan in turn")
-        arguments = (shop.device, plan if plan.exists() else "-", out, *names)
-        run(_module("measure_case", case, *arguments), _log(case, shop), limit_s, **_warm(case, shop))
+        arguments = (shop.device, _plan(folder, found, graphs), out, *names)
+        doing = f"measuring {', '.join(names)} and the plan in turn"
+        _run_alone(doing, _module("measure_case", case, *arguments), case, shop, _RIVALS_CACHE, MEASURE_LIMIT_S)
     measured = _read(out, Measured)
     seconds = {way.name: way.compile_s for way in compiled}
     ways = [replace(way, compile_s=seconds.get(way.name)) for way in measured.ways]
@@ -142,7 +143,7 @@ def measure(case: Case, shop: Workshop, date: str) -> Measurement:
         torch=measured.torch,
         date=date,
         is_gpu=shop.device != "cpu",
-        graphs=_graphs(shop.of(case) / "run"),
+        graphs=graphs,
         search=found,
         ways=tuple(ways),
         other_cores=measured.other_cores,
@@ -158,12 +159,9 @@ def _search(case: Case, shop: Workshop) -> Search:
     folder = shop.of(case) / "run"
     command = analyze_command(case.target, "--out", str(folder), "--device", shop.device, "--mode", case.mode, "-q")
     shutil.rmtree(shop.of(case) / "cache.analyze", ignore_errors=True)
-    limit_s, start_s = shop.limit_s(ANALYZE_LIMIT_S), time.monotonic()
-    shop.watch.say(f"{case.name}: analyze")
-    code = run(command, _log(case, shop), limit_s, **shop.environment(case, "cache.analyze"))
+    start_s = time.monotonic()
+    code = _run_alone("analyze", command, case, shop, "cache.analyze", ANALYZE_LIMIT_S)
     wall_s = time.monotonic() - start_s
-    if code is None and limit_s < ANALYZE_LIMIT_S:
-        raise OutOfTimeError
     found = _searched(folder, round(wall_s, 1), cold_s, code)
     out.write_bytes(msgspec.json.encode(found))
     return found
@@ -180,15 +178,24 @@ def _cold_default_s(case: Case, shop: Workshop) -> float | None:
     shutil.rmtree(shop.of(case) / "cache.cold", ignore_errors=True)
     out = shop.of(case) / "cold.json"
     out.unlink(missing_ok=True)
-    limit_s, start_s = shop.limit_s(COLD_LIMIT_S), time.monotonic()
-    shop.watch.say(f"{case.name}: a cold default")
+    start_s = time.monotonic()
     command = _module("compile_rival", case, DEFAULT, shop.device, out)
-    code = run(command, _log(case, shop), limit_s, **shop.environment(case, "cache.cold"))
+    code = _run_alone("a cold default", command, case, shop, "cache.cold", COLD_LIMIT_S)
     wall_s = time.monotonic() - start_s
     if code != 0 or not out.exists() or _read(out, Way).outcome is not Outcome.MEASURED:
         return None
     kept.write_bytes(msgspec.json.encode(round(wall_s, 1)))
     return round(wall_s, 1)
+
+
+def _run_alone(doing: str, command: list[str], case: Case, shop: Workshop, cache: str, most_s: float) -> int | None:
+    """The exit code; None where it took longer than `most_s`. Raises OutOfTimeError where the budget ended it."""
+    limit_s = shop.limit_s(most_s)
+    shop.watch.say(f"{case.name}: {doing}")
+    code = run(command, _log(case, shop), limit_s, **shop.environment(case, cache))
+    if code is None and limit_s < most_s:
+        raise OutOfTimeError
+    return code
 
 
 def _searched(folder: Path, wall_s: float, cold_s: float | None, code: int | None) -> Search:
@@ -201,6 +208,15 @@ def _searched(folder: Path, wall_s: float, cold_s: float | None, code: int | Non
         chosen = tuple(Chosen(str(graph.key), graph.chosen) for graph in found.graphs if graph.chosen is not None)
     stages = tuple(StageSeconds(stage.name, round(stage.ns / 1e9, 1)) for stage in found.stages)
     return Search(wall_s, cold_s, code, stages, chosen, ledger(found), found.partial)
+
+
+def _plan(folder: Path, found: Search, graphs: int) -> Path | str:
+    """The plan's file, or what `measure_case` takes in place of one."""
+    if (folder / "plan.json").exists():
+        return folder / "plan.json"
+    # What ended well and captured nothing has nothing to plan: the model is left as it is.
+    has_nothing_to_plan = found.exit_code == 0 and found.partial is None and not graphs
+    return AS_IT_IS if has_nothing_to_plan else NO_PLAN
 
 
 def _graphs(folder: Path) -> int:
@@ -220,10 +236,6 @@ def _compiled(case: Case, shop: Workshop) -> list[Way]:
 
 def _too_long(shop: Workshop) -> str:
     return f"it was not compiled after {shop.patience_s:.0f} s"
-
-
-def _warm(case: Case, shop: Workshop) -> dict[str, str]:
-    return shop.environment(case, _RIVALS_CACHE)
 
 
 def _log(case: Case, shop: Workshop) -> Path:

@@ -12,7 +12,9 @@ from typing import Any, Final
 
 import torch
 import torch._guards
+from torch._guards import detect_fake_mode
 from torch._ops import HigherOrderOperator, OpOverload, OpOverloadPacket
+from torch._subclasses import FakeTensor
 
 
 def is_torch_op(target: object) -> bool:
@@ -26,10 +28,20 @@ def copied_graph(gm: torch.fx.GraphModule) -> torch.fx.GraphModule:
     `copy.deepcopy` loses both: AOTAutograd then no longer knows which inputs are parameters, and a CUDA graph copies
     every one of them at each replay (0.5 ms of a 2.4 ms step for three 8192 x 8192 layers on an H200).
     """
+    return with_nodes(gm, copied_nodes(gm))
+
+
+def copied_nodes(gm: torch.fx.GraphModule) -> torch.fx.Graph:
+    """A copy of the graph alone, to be changed: no code is generated for it, which takes most of a `copied_graph`."""
     graph = copy.deepcopy(gm.graph)
     for ours, theirs in zip(graph.nodes, gm.graph.nodes, strict=True):
         if hasattr(theirs, "_dynamo_source"):
             ours._dynamo_source = theirs._dynamo_source
+    return graph
+
+
+def with_nodes(gm: torch.fx.GraphModule, graph: torch.fx.Graph) -> torch.fx.GraphModule:
+    """A module like `gm` that runs `graph`, which was copied from it and changed since."""
     copied = torch.fx.GraphModule(gm, graph, class_name=type(gm).__name__)
     copied.meta = dict(gm.meta)
     if hasattr(gm, "_param_name_to_source"):
@@ -41,6 +53,49 @@ def example_tensor(node: object) -> torch.Tensor | None:
     """An example of what a node of a Dynamo graph gives; None where it is no tensor, or this no node."""
     value = node.meta.get("example_value") if isinstance(node, torch.fx.Node) else None
     return value if isinstance(value, torch.Tensor) else None
+
+
+def aten_example(gm: torch.fx.GraphModule, node: object) -> torch.Tensor | None:
+    """As `example_tensor`, for a graph of AOTAutograd's; the tensor itself for a constant of such a graph."""
+    if not isinstance(node, torch.fx.Node):
+        return None
+    value = node.meta.get("val")
+    if value is None and node.op == "get_attr":
+        value = getattr(gm, str(node.target), None)
+    return value if isinstance(value, torch.Tensor) else None
+
+
+def derive_aten_example(gm: torch.fx.GraphModule, node: torch.fx.Node) -> None:
+    """Give a new node of AOTAutograd's graph its example, made of those of its arguments; none where they have none."""
+    examples = {argument: aten_example(gm, argument) for argument in node.all_input_nodes}
+    mode = detect_fake_mode(list(examples.values()))
+    if mode is None or any(example is None for example in examples.values()):
+        return
+
+    def example(argument: torch.fx.Node) -> Any:
+        value = examples[argument]
+        return value if isinstance(value, FakeTensor) else mode.from_tensor(value, static_shapes=True)
+
+    with mode:
+        node.meta["val"] = node.target(*torch.fx.map_arg(node.args, example))  # type: ignore[operator]
+
+
+def plain_example(node: object) -> torch.Tensor | None:
+    """As `example_tensor`; None for one of a subclass too, whose operators may do something else, or not be there.
+
+    Torchao's weights know no `cat`, and to lay two DTensors side by side may take a collective.
+    """
+    value = example_tensor(node)
+    return value if type(value) in _PLAIN else None
+
+
+def subclasses(gm: torch.fx.GraphModule) -> tuple[str, ...]:
+    """The names of the classes of tensors in a Dynamo graph that are no plain ones, in alphabetical order."""
+    examples = (example_tensor(node) for node in gm.graph.nodes)
+    return tuple(sorted({type(one).__name__ for one in examples if one is not None and type(one) not in _PLAIN}))
+
+
+_PLAIN: Final = (FakeTensor, torch.Tensor, torch.nn.Parameter)
 
 
 def storage_id(example: torch.Tensor) -> int | None:
@@ -143,6 +198,16 @@ def is_static_input(node: torch.fx.Node) -> bool:
     """Whether a placeholder of a Dynamo graph is a parameter or a buffer, which keeps its place between calls."""
     facts = node.meta.get("tensor_dict")
     return bool(facts and facts.get("_dynamo_static_input_type"))
+
+
+def static_positions(gm: torch.fx.GraphModule, count: int) -> tuple[int, ...]:
+    """Which inputs of a Dynamo graph are parameters and buffers, among the `count` that its ATen graph is called with;
+    none where AOTAutograd took some together.
+    """
+    placeholders = gm.graph.find_nodes(op="placeholder")
+    if len(placeholders) != count:
+        return ()
+    return tuple(position for position, node in enumerate(placeholders) if is_static_input(node))
 
 
 def static_tensors(gm: torch.fx.GraphModule, inputs: Sequence[Any]) -> dict[int, torch.Tensor]:

@@ -16,15 +16,18 @@ from optimizers.candidates.fp8 import FP8
 from optimizers.candidates.frozen import FROZEN
 from optimizers.candidates.fused import FUSED
 from optimizers.candidates.fused_attention import FUSED_ATTENTION
+from optimizers.candidates.fused_matvec import FUSED_MATVEC
 from optimizers.candidates.grouped import GROUPED
 from optimizers.candidates.int8 import INT8
 from optimizers.candidates.max_autotune import MAX_AUTOTUNE
 from optimizers.candidates.tf32 import TF32
+from optimizers.candidates.triton_gemm import TRITON_GEMM
 
 CANDIDATES: tuple[Candidate, ...] = (
     FUSED,
     CUDA_GRAPHS,
     EAGER,
+    FUSED_MATVEC,
     FROZEN,
     GROUPED,
     CPP_WRAPPER,
@@ -32,6 +35,7 @@ CANDIDATES: tuple[Candidate, ...] = (
     COMBO_KERNELS,
     CPP_WRAPPER_CUDA_GRAPH,
     CPP_WRAPPER_EAGER,
+    TRITON_GEMM,
     COORDINATE_DESCENT,
     AOTI,
     MAX_AUTOTUNE,

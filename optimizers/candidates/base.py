@@ -47,7 +47,9 @@ class Candidate:
 
     `is_eager` runs the graph as it was captured, without Inductor; `backend` hands it to this registered backend of
     `torch.compile`; `is_packaged` compiles it ahead of time with AOTInductor. `freezes` bakes the weights in, `groups`
-    merges linear layers of one input. `changes` are the changes of meaning that it makes (`settings.MEANING_CHANGES`).
+    merges linear layers of one input, `fuses_matvecs` makes matrix-vector products sums. `changes` are the
+    changes of meaning that it makes (`settings.MEANING_CHANGES`). `tunes_products`: it times kernels for each shape of
+    product, and is worth it where there are many.
 
     `devices` are those it can run on, `directions` the programs it can be had for. `since` is the first torch release
     (major, minor) that has it, and `lacking` what older ones do instead, for people. `needs_same_forward`: its backward
@@ -69,6 +71,8 @@ class Candidate:
     uses_cpp_wrapper: bool = False
     freezes: bool = False
     groups: bool = False
+    fuses_matvecs: bool = False
+    tunes_products: bool = False
     changes: tuple[str, ...] = ()
     is_packaged: bool = False
     backend: str | None = None

@@ -63,6 +63,8 @@ def combined(parts: Sequence[Candidate]) -> Candidate:
         uses_cpp_wrapper=any(part.uses_cpp_wrapper for part in parts),
         freezes=any(part.freezes for part in parts),
         groups=any(part.groups for part in parts),
+        fuses_matvecs=any(part.fuses_matvecs for part in parts),
+        tunes_products=any(part.tunes_products for part in parts),
         changes=tuple(dict.fromkeys(change for part in parts for change in part.changes)),
         devices=_devices(*parts),
         directions=_directions(*parts),

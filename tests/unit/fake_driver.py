@@ -17,6 +17,7 @@ from analyzer.core.samples import Samples
 from analyzer.core.timing import Timing
 from analyzer.core.trial import Accuracy, Trial, TrialOutcome
 from analyzer.session_words import way
+from optimizers.trials import Outline
 from tests.rule_facts import a_captured_graph, an_environment, captured
 from tests.unit.derive.runs import DEVICE, END, MIDDLE, START, A, B, recording, region, timing
 from tests.unit.optimizers.fake_lab import around
@@ -166,7 +167,7 @@ class FakeDriver:
     def _compile_times(self) -> dict[str, int]:
         return {A.digest: 2_000_000_000, B.digest: 1_000_000_000}
 
-    def _merged_shares(self) -> dict[str, float]:
+    def _outlines(self) -> dict[str, Outline]:
         return {}
 
     def _in_turn(self, choices: Mapping[str, str], other: Mapping[str, str], step_ns: int) -> None:

@@ -14,6 +14,7 @@ from torch.fx import GraphModule
 
 from collectors import torch_compat
 from optimizers.batched_graph import SMALL_FLOPS, batch_products
+from optimizers.grouped_graph import merge_linears
 from optimizers.merged_graph import merge_alike, merged_share
 from tests.unit.optimizers.candidates_compiled import assert_same, compiled
 from tests.workloads import captured
@@ -49,8 +50,9 @@ class Heads(nn.Module):
 def batched(model: nn.Module, *args: Any, merge: bool = True) -> tuple[GraphModule, GraphModule, tuple[Any, ...], int]:
     """The captured graph, the batched one, their inputs, and how many products and layers became fewer."""
     ((gm, inputs),) = captured(model, *args)
-    graph, count = merge_alike(gm) if merge else batch_products(gm)
-    return gm, graph, inputs, count
+    graph = torch_compat.copied_nodes(gm)
+    count = (merge_linears(graph) if merge else 0) + batch_products(graph)
+    return gm, torch_compat.with_nodes(gm, graph), inputs, count
 
 
 def calls(gm: GraphModule, *names: str) -> int:
@@ -103,7 +105,9 @@ def test_gradients_are_the_same() -> None:
 
 
 def test_the_captured_graph_is_left_alone() -> None:
-    gm, _, inputs, _ = batched(Heads(), X)
+    ((gm, inputs),) = captured(Heads(), X)
+    assert merge_alike(gm) is not None
+    assert merged_share(gm) is not None
     assert products(gm) == 6
     gm.graph.lint()
     gm(*inputs)
@@ -292,6 +296,51 @@ def test_a_graph_of_which_little_is_alike_keeps_its_share() -> None:
     ((none, _),) = captured(nn.Linear(8, 4), X)
     assert merged_share(none) is None
     assert 0 < (merged_share(many) or 0) < (merged_share(few) or 0) < 1
+
+
+def _attention(query: Tensor, key: Tensor, value: Tensor) -> Tensor:
+    return (query @ key.transpose(-2, -1) / 2.0).softmax(dim=-1) @ value
+
+
+class _OpenHead(nn.Module):
+    """A head without a mask, its query, key and value layers of inputs that `use` makes."""
+
+    def __init__(self, use: Callable[[Tensor], tuple[Tensor, Tensor, Tensor]]) -> None:
+        super().__init__()
+        self.layers = nn.ModuleList(nn.Linear(8, 4) for _ in range(3))
+        self.use = use
+
+    def forward(self, x: Tensor) -> Tensor:
+        return _attention(*(layer(given) for layer, given in zip(self.layers, self.use(x), strict=True)))
+
+
+class _StackedHeads(nn.Module):
+    """Heads laid beside each other before the attention."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.weights = nn.ParameterList(torch.randn(8, 8) for _ in range(9))
+
+    def forward(self, x: Tensor) -> Tensor:
+        parts = []
+        for first in (0, 3, 6):
+            parts.append(torch.stack([x @ self.weights[first + number] for number in range(3)], dim=1))
+            x = x.relu()
+        return _attention(*parts)
+
+
+@pytest.mark.parametrize(
+    "model",
+    [
+        Heads(*(_OpenHead(lambda x: (x, x, x)) for _ in range(3))),
+        Heads(*(_OpenHead(lambda x: (x, x + 1, x * 2)) for _ in range(3))),
+        _StackedHeads(),
+    ],
+    ids=["one input", "three inputs", "stacked"],
+)
+def test_torch_does_not_take_a_batch_for_heads_at_the_second_dimension(model: nn.Module) -> None:
+    with torch.no_grad(), compiled(model, (X,), ("grouped",)) as one:
+        assert_same(one.under("grouped", X), model(X))
 
 
 def test_compiled_it_is_right() -> None:

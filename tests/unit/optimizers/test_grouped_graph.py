@@ -37,8 +37,9 @@ class Branches(nn.Module):
 def merged(model: nn.Module, *args: Any) -> tuple[GraphModule, GraphModule, tuple[Any, ...], int]:
     """The captured graph, the merged one, their inputs, and how many layers were merged."""
     ((gm, inputs),) = captured(model, *args)
-    graph, count = merge_linears(gm)
-    return gm, graph, inputs, count
+    graph = torch_compat.copied_nodes(gm)
+    count = merge_linears(graph)
+    return gm, torch_compat.with_nodes(gm, graph), inputs, count
 
 
 def linears(gm: GraphModule) -> int:
@@ -166,3 +167,54 @@ def test_a_function_asked_to_work_in_place_writes(args: tuple[Any, ...], kwargs:
     relu = torch.nn.functional.relu
     assert torch_compat.may_write(graph.call_function(relu, (x, *args), kwargs))
     assert not torch_compat.may_write(graph.call_function(relu, (x,)))
+
+
+class Halved(torch.Tensor):
+    """A weight kept as half of itself, as torchao keeps one in eight bits: it can be multiplied by, and no `cat`."""
+
+    _stored: torch.Tensor
+
+    @staticmethod
+    def __new__(cls, half: torch.Tensor) -> Halved:
+        made: Halved = torch.Tensor._make_wrapper_subclass(cls, half.shape, dtype=half.dtype)
+        made._stored = half
+        return made
+
+    def __repr__(self) -> str:  # type: ignore[override]
+        return f"Halved({self._stored.shape})"  # torch's own would run operators, and logs it as it compiles
+
+    def __tensor_flatten__(self) -> tuple[list[str], None]:
+        return ["_stored"], None
+
+    @staticmethod
+    def __tensor_unflatten__(inner: dict[str, torch.Tensor], *_: Any) -> Halved:
+        return Halved(inner["_stored"])
+
+    @classmethod
+    def __torch_dispatch__(cls, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:  # type: ignore[override]
+        if func in (torch.ops.aten.detach.default, torch.ops.aten.t.default):
+            return Halved(func(args[0]._stored))
+        if func not in (torch.ops.aten.mm.default, torch.ops.aten.addmm.default, torch.ops.aten.view.default):
+            raise NotImplementedError(f"{func} of a Halved")
+        return func(*(one._stored * 2 if isinstance(one, Halved) else one for one in args))
+
+
+def test_weights_of_a_class_of_their_own_are_left_alone() -> None:
+    """Torchao's quantized weights, DTensors: what they do when laid side by side is theirs to say."""
+    model = Branches()
+    with torch.no_grad():
+        expected = model(X)
+    for layer in (model.first, model.second, model.third):
+        layer.weight = nn.Parameter(Halved(layer.weight.detach() / 2))
+    with torch.no_grad(), compiled(model, (X,), ("grouped",)) as one:
+        assert one.refusal("grouped") == f"{NOTHING_TO_MERGE}; Halved is left alone"
+        assert_same(one.under("fused", X), expected)
+
+
+def test_a_layer_of_another_class_of_tensor_keeps_no_plain_ones_apart() -> None:
+    model = Branches(bias=False)
+    model.second.weight = nn.Parameter(Halved(model.second.weight.detach() / 2))
+    with torch.no_grad(), compiled(model, (X,), ("grouped",)) as one:
+        assert_same(one.under("grouped", X), model(X))
+        (gm,) = {graph.captured for graph in one.backend.graphs}
+        assert merge_linears(torch_compat.copied_nodes(gm)) == 2  # type: ignore[arg-type]

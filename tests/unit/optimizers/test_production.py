@@ -6,8 +6,9 @@ import os
 import subprocess
 import sys
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -224,7 +225,7 @@ def test_production_imports_torch_what_compiles_a_graph_and_no_package_beside(ro
     assert packages == ["analyzer", "collectors", "optimizers"]
     core = [f"analyzer.core.{name}" for name in ("device", "errors", "graphs", "plan")]
     compiling = [
-        f"collectors.{name}" for name in ("cpu_name", "graph_key", "model_digest", "torch_compat", "torchscript")
+        f"collectors.{name}" for name in ("callables", "cpu_name", "graph_key", "model_digest", "torch_compat")
     ]
     outside = [name for name in modules if not name.startswith("collectors.torch_compat.")]
     assert set(outside) <= {"analyzer.core", *core, *compiling, "collectors.torch_compile"}
@@ -281,6 +282,86 @@ def test_a_plan_that_is_not_in_effect_says_so_once(carried_out: list[tuple[str, 
         optimized(X)  # a second warning would be an error
     assert len(warned) == 1
     assert carried_out == []
+
+
+def _generated(x: torch.Tensor) -> Iterator[torch.Tensor]:
+    yield x.sin()
+
+
+def _counted(x: torch.Tensor) -> int:
+    return x.dim()
+
+
+@pytest.mark.parametrize("function", [_generated, _counted, partial(_counted)])
+def test_a_plan_for_a_function_that_is_not_in_effect_says_so_once(function: Callable[..., Any]) -> None:
+    optimized = optimize(function, a_plan("fused", "fused"))
+    with fresh_dynamo(), pytest.warns(UserWarning, match="the plan of 2 graphs is not in effect") as warned:
+        optimized(X)
+    with fresh_dynamo():
+        optimized(X)  # a second warning would be an error
+    assert [Path(one.filename).name for one in warned] == [Path(__file__).name], "it is told at the caller's line"
+
+
+class Caller:
+    """What is called, and is no module."""
+
+    def __init__(self) -> None:
+        self.model = Mlp(talks=True)
+
+    def __call__(self, x: torch.Tensor) -> torch.Tensor:
+        y: torch.Tensor = self.model(x)
+        return y
+
+    def run(self, x: torch.Tensor, times: int = 1) -> torch.Tensor:
+        return self(x) if times == 1 else self.run(self(x), times - 1)
+
+
+CALLER = Caller()
+
+
+@pytest.mark.parametrize(
+    "function",
+    [Caller(), Caller().run, Mlp(talks=True).forward, partial(Caller().run, times=1), lambda x: CALLER(x)],
+    ids=["a callable", "its method", "a module's method", "a partial", "a lambda"],
+)
+def test_a_function_is_carried_out_as_a_model_is(
+    function: Callable[..., Any], carried_out: list[tuple[str, str]]
+) -> None:
+    optimized = optimize(function, a_plan("cpp_wrapper", "eager"))
+    with fresh_dynamo(), torch.no_grad():
+        for _ in range(2):
+            torch.testing.assert_close(optimized(X), function(X))
+    assert [forward for forward, _ in carried_out[:2]] == ["cpp_wrapper", "eager"]
+
+
+def test_a_graph_of_a_function_that_the_plan_does_not_know_is_warned_of_once(
+    carried_out: list[tuple[str, str]],
+) -> None:
+    optimized = optimize(lambda x: x.sin(), a_plan("cpp_wrapper", "eager"))
+    with fresh_dynamo(), torch.no_grad():
+        with pytest.warns(UserWarning, match="does not name the graph") as warned:
+            optimized(torch.ones(2))
+        optimized(torch.ones(3, 3))  # a second warning would be an error
+    assert len(warned) == 1
+    assert len(carried_out) == 2
+    assert {forward for forward, _ in carried_out} == {"fused"}
+
+
+def test_a_function_within_a_compilation_of_somebody_elses_breaks_no_graph(carried_out: list[tuple[str, str]]) -> None:
+    inner = optimize(torch.nn.functional.silu, a_plan("fused", "fused"))
+    with fresh_dynamo(), torch.no_grad():
+        torch.compile(lambda x: inner(x) * 2, backend="eager", fullgraph=True)(X)
+    assert carried_out == []
+
+
+@pytest.mark.parametrize(
+    ("given", "says"), [(3, "a int, which cannot be called"), ("net", "cannot be called"), (Mlp, "the class Mlp")]
+)
+def test_what_is_no_model_is_refused_and_left_alone(given: Any, says: str) -> None:
+    before = dict(vars(Mlp))
+    with pytest.raises(UsageError, match=says):
+        optimize(given, a_plan("fused", "fused"))
+    assert dict(vars(Mlp)) == before
 
 
 def test_what_looks_whether_it_is_in_effect_is_gone_after_the_first_call(carried_out: list[tuple[str, str]]) -> None:

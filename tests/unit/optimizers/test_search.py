@@ -15,7 +15,7 @@ from analyzer.core.verdict import Bound
 from analyzer.derive.compare import MIN_CHANGE
 from optimizers.candidates.base import Axis
 from optimizers.search import AT_ONCE, MAX_GRAPHS, MAX_REFINED, Aims, search, worth_trying
-from optimizers.trials import Choices, Found, JointTrial, Target, is_faster, speedup
+from optimizers.trials import Choices, Found, JointTrial, Outline, Target, is_faster, speedup
 from tests.unit.optimizers.fake_lab import (
     ALL,
     COMBO,
@@ -30,6 +30,7 @@ from tests.unit.optimizers.fake_lab import (
     a_target,
     additive,
     around,
+    candidate,
     kit,
     measured,
     wrong,
@@ -139,7 +140,7 @@ def test_a_cpu_bound_graph_begins_with_the_launch_and_makes_kernels_on_top_of_th
     assert found.best == {"a": "frozen+cuda_graphs"}
 
 
-MERGED = replace(a_target("a", share=0.9, starved=0.6), merged_share=0.4)
+MERGED = replace(a_target("a", share=0.9, starved=0.6), outline=Outline(merged_share=0.4))
 
 
 def test_what_makes_a_graph_much_smaller_comes_first_and_all_else_on_top_of_it() -> None:
@@ -153,7 +154,7 @@ def test_what_makes_a_graph_much_smaller_comes_first_and_all_else_on_top_of_it()
 @pytest.mark.parametrize("share", [None, 0.9])
 def test_where_little_is_merged_the_launch_comes_first(share: float | None) -> None:
     lab = FakeLab(additive({("a", "cuda_graphs"): 3 * MS, ("a", "grouped"): 2 * MS}))
-    find((replace(MERGED, merged_share=share),), lab, CUDA_GRAPHS, GROUPED)
+    find((replace(MERGED, outline=Outline(merged_share=share)),), lab, CUDA_GRAPHS, GROUPED)
     assert lab.asked[0] == {"a": "cuda_graphs"}
 
 
@@ -384,7 +385,7 @@ def test_time_for_what_is_kept_is_not_reserved_again() -> None:
 
 def test_a_round_that_helps_no_graph_is_not_compiled() -> None:
     lab = FakeLab(additive({}))
-    find((a_target("a", starved=0.05),), lab)
+    find((a_target("a", starved=0.025),), lab)
     assert lab.prepared == [{"a": ("cuda_graphs", "eager")}]
 
 
@@ -734,3 +735,69 @@ def test_a_change_is_left_untried_where_no_kernel_time_could_be_saved() -> None:
     target = replace(a_target("a"), starved_share=1.0)
     found = find((target,), FakeLab(lambda _: measured(8 * MS)), CUDA_GRAPHS, BF16)
     assert {t.candidate for t in found.trials if t.trial.outcome is TrialOutcome.UNTRIED} == {"bf16+cuda_graphs"}
+
+
+# -- products ---------------------------------------------------------------------------------------------------------
+
+MATVEC = replace(candidate("fused_matvec", Axis.KERNELS), fuses_matvecs=True)
+TRITON = replace(candidate("triton_gemm", Axis.KERNELS, is_dear=True), tunes_products=True)
+A_DECODER = replace(a_target("a", share=0.9, starved=0.8), outline=Outline(products=112, matvecs=112))
+
+
+def test_vector_products_are_fused_before_other_kernels_and_only_where_there_are_any() -> None:
+    lab = FakeLab(additive({("a", "cuda_graphs"): 4 * MS, ("a", "fused_matvec"): MS}))
+    found = find((A_DECODER,), lab, CUDA_GRAPHS, MATVEC, FROZEN)
+    assert lab.asked[:2] == [{"a": "cuda_graphs"}, {"a": "fused_matvec+cuda_graphs"}]
+    assert found.best == {"a": "fused_matvec+cuda_graphs"}
+    lab = FakeLab(additive({("a", "cuda_graphs"): 4 * MS}))
+    found = find((replace(A_DECODER, outline=Outline(products=112)),), lab, CUDA_GRAPHS, MATVEC, FROZEN)
+    assert "of a matrix and a vector" in reason(found, "fused_matvec+cuda_graphs")
+
+
+@pytest.mark.parametrize(("products", "is_tried"), [(200, True), (3, False)])
+def test_products_are_tuned_where_a_launch_less_for_each_repays_it(products: int, is_tried: bool) -> None:
+    """A launch is 1.5 µs of a step of 10 ms, most of which the device waits for the host."""
+    lab = FakeLab(additive({("a", "cuda_graphs"): 4 * MS, ("a", "triton_gemm"): MS}))
+    target = replace(a_target("a", share=0.9, starved=0.89), outline=Outline(products=products))
+    found = find((target,), lab, CUDA_GRAPHS, TRITON)
+    tried = outcomes(found)["a", "triton_gemm+cuda_graphs"]
+    assert (tried is TrialOutcome.MEASURED) is is_tried
+
+
+# -- several alike ----------------------------------------------------------------------------------------------------
+
+TEN = tuple(a_target(f"g{number}", share=0.09, starved=0.06) for number in range(10))
+
+
+def test_what_gained_nothing_on_two_graphs_of_a_verdict_is_left_out_for_the_others() -> None:
+    lab = FakeLab(additive({(target.digest, "cuda_graphs"): MS // 2 for target in TEN}), left=1000.0, keeps=True)
+    found = find(TEN, lab, CUDA_GRAPHS, EAGER)
+    assert sum(outcomes(found)[target.digest, "eager"] is TrialOutcome.MEASURED for target in TEN) == 2
+    assert any("gained nothing on 2 other graphs" in str(t.trial.reason) for t in found.trials if t.digest == "g9")
+    assert all(outcomes(found)[target.digest, "cuda_graphs"] is TrialOutcome.MEASURED for target in TEN)
+
+
+def test_without_a_limit_of_time_every_graph_has_its_trial() -> None:
+    found = find(TEN, FakeLab(additive({})), CUDA_GRAPHS, EAGER)
+    assert all(outcomes(found)[target.digest, "eager"] is TrialOutcome.MEASURED for target in TEN)
+
+
+def test_a_dear_launch_is_tried_on_each_of_many_graphs_and_pays_for_its_beginning_once() -> None:
+    """Each is a twelfth of the step. The first C++ wrapper took 49 s, of which 30 come once; 20 s a graph are left."""
+
+    def cost(choices: Choices) -> Trial:
+        if "cuda_graphs" in choices.values():
+            return Trial(TrialOutcome.REFUSED, "mutated inputs")
+        saved = additive({(target.digest, "cpp_wrapper"): MS // 2 for target in TEN})(choices)
+        return replace(saved, compile_ns=49 * 10**9 if choices == {"g0": "cpp_wrapper"} else 20 * 10**9)
+
+    lab = FakeLab(cost, left=400.0, ratio={"cpp_wrapper": 2.0}, keeps=True)
+    found = find(TEN, lab, CUDA_GRAPHS, CPP_WRAPPER)
+    assert sum(outcomes(found)[target.digest, "cpp_wrapper"] is TrialOutcome.MEASURED for target in TEN) == 10
+    assert found.best == {target.digest: "cpp_wrapper" for target in TEN}
+
+
+def test_where_nothing_is_alike_nothing_is_merged() -> None:
+    lab = FakeLab(additive({("a", "cuda_graphs"): 4 * MS, ("a", "grouped"): MS}))
+    found = find((replace(A_DECODER, outline=Outline(products=4)),), lab, CUDA_GRAPHS, GROUPED)
+    assert reason(found, "grouped+cuda_graphs") == "nothing in the graph is alike"

@@ -11,8 +11,8 @@ import torch
 from torch import nn
 
 from analyzer.core.errors import UsageError
+from collectors.callables import require_callable
 from collectors.state import State
-from collectors.torchscript import require_python
 from collectors.workload import Workload
 from tests.workloads import Mlp, a_workload
 
@@ -50,7 +50,7 @@ def test_it_is_refused_by_name_with_what_to_give_instead(made: Callable[[], Any]
 
 def test_python_is_not_refused() -> None:
     for model in (Mlp(), torch.compile(Mlp()), Mlp().forward, torch.sin):
-        require_python(model, "the model")
+        require_callable(model, "the model")
 
 
 def test_a_scripted_layer_of_a_model_is_put_back_like_any_other() -> None:
