@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Final
 
-from analyzer.core.compared import Compared, ComparedSide
+from analyzer.core.compared import Compared, ComparedRow, ComparedSide, Matched
 from analyzer.core.errors import GraphboundError, UnreadableFileError, UsageError
-from analyzer.core.report import WorkloadFacts
+from analyzer.core.graphs import GraphKey
+from analyzer.core.report import Report
 from analyzer.core.shell import shell_path
 from analyzer.derive.matching import Side, match, side
+from analyzer.derive.regions_from_trace import label_of
 from analyzer.reporting.json import REPORT_FILE, read_report
+from analyzer.reporting.rows import inside, region_rows
 from analyzer.trace_analysis import Analyzed, analyze_trace
 from analyzer.unlike import unlike_devices, unlike_facts, unlike_rows, unlike_work
 from collectors.readers.kineto import read_trace
@@ -37,14 +41,16 @@ def compare_paths(before: str, after: str | None = None, reading: ReadSettings =
             )
         # One model, measured in one run: whatever differs is what the plan did.
         compared = compare_analyzed(_read(str(folder / BEFORE), reading), _read(str(folder / AFTER), reading))
-        return replace(compared, unlike=())
+        report = _report(before)
+        return replace(_told_by(compared, report, report), unlike=())
+    left, right = _report(before), _report(after)
     compared = compare_analyzed(_read(_trace_of(before), reading), _read(_trace_of(after), reading))
-    facts = _facts(before), _facts(after)
-    if facts[0] is None or facts[1] is None:
+    compared = _told_by(compared, left, right)
+    if left is None or right is None:
         return compared
     # What the reports say is better known than what traces look like: of a replayed graph they show no backward pass.
     device = unlike_devices(compared.before.device, compared.after.device)
-    return replace(compared, unlike=(*unlike_facts(facts[0], facts[1]), *device))
+    return replace(compared, unlike=(*unlike_facts(left.workload, right.workload), *device))
 
 
 def compare_analyzed(before: Analyzed, after: Analyzed) -> Compared:
@@ -60,13 +66,47 @@ def compare_analyzed(before: Analyzed, after: Analyzed) -> Compared:
     return Compared(_told(before, left, has_steps), _told(after, right, has_steps), rows, notes, unlike=unlike)
 
 
-def _facts(path: str) -> WorkloadFacts | None:
-    """What a run folder's report says was run; None for a trace, and for a run without a report that can be read."""
+def _report(path: str) -> Report | None:
+    """The report of a run folder; None for a trace, and for a run without a report that can be read."""
     report = Path(path) / REPORT_FILE
     try:
-        return read_report(report).workload if report.is_file() else None
+        return read_report(report) if report.is_file() else None
     except (GraphboundError, OSError):
         return None
+
+
+def _told_by(compared: Compared, before: Report | None, after: Report | None) -> Compared:
+    """With what traces do not know and reports do: a graph's source line, the name of a CPU, what bounds the run."""
+    old, new = _graph_labels(before), _graph_labels(after)
+    return replace(
+        compared,
+        before=_side_told_by(compared.before, before),
+        after=_side_told_by(compared.after, after),
+        rows=tuple(_named(row, old, new) for row in compared.rows),
+    )
+
+
+def _side_told_by(side: ComparedSide, report: Report | None) -> ComparedSide:
+    return side if report is None else replace(side, device=report.device.name, bound=report.headline)
+
+
+def _graph_labels(report: Report | None) -> dict[str, str]:
+    """Of what a trace calls a graph its line and function, as every page of the report calls it."""
+    if report is None:
+        return {}
+    where = {graph.key: graph.where for graph in report.graphs}
+    return {
+        label_of(row.region): f"{row.label}{inside(where[row.region])}"
+        for row in region_rows(report)
+        if isinstance(row.region, GraphKey)
+    }
+
+
+def _named(row: ComparedRow, before: Mapping[str, str], after: Mapping[str, str]) -> ComparedRow:
+    if row.matched is not Matched.GRAPH:
+        return row
+    was, name = before.get(row.name), after.get(row.name)
+    return replace(row, name=name or was or row.name, was=was if name is not None and was != name else None)
 
 
 def _trace_of(path: str) -> str:

@@ -29,6 +29,7 @@ from analyzer.derive.budget import PartFloor, RegionBudget
 from analyzer.derive.critical_path import critical_path
 from analyzer.derive.data_sheets import data_sheet
 from analyzer.derive.honesty import honesty
+from analyzer.derive.idle_reasons import OUTSIDE
 from analyzer.derive.rank_summary import Cut, RankName, summarize_rank
 from analyzer.derive.regions_from_trace import RegionKind, key_of
 from analyzer.derive.steps import Steps, find_steps, with_step_names
@@ -364,12 +365,15 @@ def _honesty(
             f"host times are the profiler's, which slows the host up to {known.most_stretch:g} times: what the device "
             "waits for the host is at most what is shown"
         )
-    unexplained = budget.whole.ns(Part.OTHER) if budget is not None else 0
-    if budget is not None and unexplained > UNEXPLAINED_SHARE * budget.window.elapsed_ns:
-        sentences.append(
-            f"{duration(unexplained)} of {duration(budget.window.elapsed_ns)} is idle time that nothing recorded "
-            "explains: of work that ran there and was not recorded, or outside of the steps"
-        )
+    outside = int(budget.idle.ns[:, OUTSIDE].sum()) if budget is not None else 0
+    unexplained = budget.whole.ns(Part.OTHER) - outside if budget is not None else 0
+    for idle, said_of_it in (
+        (unexplained, "that nothing recorded explains: work not recorded, or code loaded at first use"),
+        (outside, "between the marked steps or outside of them, and no part of one"),
+    ):
+        if budget is not None and idle > UNEXPLAINED_SHARE * budget.window.elapsed_ns:
+            whole = duration(budget.window.elapsed_ns)
+            sentences.append(f"{duration(idle)} of {whole} is idle time {said_of_it}")
     if budget is not None and not known.has_shapes:
         sentences.append(f"no operator was recorded with its shapes, so that its work is not known: {RECORD_SHAPES}")
     if not len(steps) and len(trace):

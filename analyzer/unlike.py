@@ -5,23 +5,29 @@ It claims only what both show. Where one of them does not say, nothing is claime
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import Counter, defaultdict
+from collections.abc import Sequence
 from typing import Final
 
 import numpy as np
 
 from analyzer.core.compared import ComparedRow, Matched
-from analyzer.core.quantities import share
+from analyzer.core.quantities import count, share
 from analyzer.core.report import WorkloadFacts
 from analyzer.core.trace import OpDetail
 from analyzer.derive.attribution import Attribution
 from analyzer.derive.costs.tensors import dtype_name
+from analyzer.reporting.plain_text import plain
 
 MOST: Final = 0.5
 """Of a side's time. A choice: what holds for the larger part of it is what the recording is of."""
 
 _BACKWARD: Final = "autograd::engine::evaluate_function"
 """What PyTorch calls the rows of its autograd engine."""
+
+MOST_KINDS: Final = 3
+KIND_LIMIT: Final = 28
+"""Kinds of inputs, and characters of each, that make a clause one still reads: `bfloat16[128, 3, 224, 224]` has 26."""
 
 _Shapes = tuple[tuple[int, ...], ...]
 
@@ -33,15 +39,44 @@ def unlike_facts(before: WorkloadFacts, after: WorkloadFacts) -> tuple[str, ...]
         for what, one, other in (
             ("model", before.name, after.name),
             ("mode", before.mode, after.mode),
-            ("set of inputs", ", ".join(before.inputs), ", ".join(after.inputs)),
-            ("number of parameters", str(before.parameters), str(after.parameters)),
+            ("number of parameters", count(before.parameters), count(after.parameters)),
         )
         if one != other
     ]
+    if before.inputs != after.inputs:
+        found.append(_unlike_inputs(before.inputs, after.inputs))
     digests = before.parameters_digest, after.parameters_digest
     if None not in digests and digests[0] != digests[1] and before.parameters == after.parameters:
         found.append("other parameters: as many, of other shapes or types")
     return tuple(found)
+
+
+def _unlike_inputs(before: Sequence[str], after: Sequence[str]) -> str:
+    """What only one side has of them, however many there are: alike ones are counted, the first kinds are named."""
+    own, other = Counter(before) - Counter(after), Counter(after) - Counter(before)
+    if not own and not other:
+        return f"another set of inputs: the same {count(len(before))} in another order"
+    how_many = ""
+    if len(before) != len(after):
+        how_many = f" ({count(len(before))} before, {count(len(after))} after)"
+    elif own.total() < len(before):
+        how_many = f" ({count(own.total())} of {count(len(before))})"
+    only = "" if own and other else "only "
+    sides = ((own, "before"), (other, "after"))
+    return f"another set of inputs{how_many}: " + "; ".join(
+        f"{_kinds(left)} {only}{side}" for left, side in sides if left
+    )
+
+
+def _kinds(inputs: Counter[str]) -> str:
+    """`20 × float32[64, 256], False`, in the order of the inputs."""
+    kinds = list(inputs.items())
+    named = [
+        plain(kind, KIND_LIMIT) if n == 1 else f"{count(n)} × {plain(kind, KIND_LIMIT)}"
+        for kind, n in kinds[:MOST_KINDS]
+    ]
+    rest = sum(n for _, n in kinds[MOST_KINDS:])
+    return ", ".join(named) + (f" and {count(rest)} more" if rest else "")
 
 
 def unlike_devices(before: str, after: str) -> tuple[str, ...]:

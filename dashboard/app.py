@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import html as html_text
 import importlib.util
+import logging
 import socket
 import sys
 import threading
@@ -157,6 +158,8 @@ def make_server(
     if importlib.util.find_spec("waitress") is not None:
         import waitress  # optional: what comes with Dash serves too
 
+        # It warns of every request that waits a moment for a thread, between ours.
+        logging.getLogger("waitress.queue").setLevel(logging.ERROR)
         server = waitress.create_server(app.server, sockets=[listener], threads=_THREADS)
         return Server(url=url, run=server.run, close=server.close)
     from werkzeug.serving import WSGIRequestHandler  # slow, and only without waitress

@@ -17,6 +17,8 @@ from dashboard.run_folder import RunData
 from dashboard.runs import Among, address_of, when_changed
 
 MAIN_ID: Final = "gb-main"
+_LOOKS: Final = (("system", "system look"), ("light", "light"), ("dark", "dark"))
+"""What `assets/gb_look.js` knows."""
 _SKIP: Final = attribute("data-gb-skip", "")
 
 
@@ -44,6 +46,11 @@ def page_layout(data: RunData) -> Component:
                 [html.A("report.html", href="report.html", download="", className="gb-quiet")]
                 if data.report is not None
                 else []
+            ),
+            html.Select(
+                [html.Option(text, value=value) for value, text in _LOOKS],
+                **attribute("data-gb-look", ""),
+                **attribute("aria-label", "light or dark"),
             ),
         ]
     )

@@ -16,9 +16,10 @@ from analyzer.core.graphs import Graph, GraphKey
 from analyzer.core.trace import BoolColumn, EventKind, IntColumn
 from analyzer.derive.costs.cost import Cost
 from analyzer.derive.kernel_costs import KernelCosts, from_graphs, from_reference
+from analyzer.derive.reached_rates import OPERATIONS_A_MULTIPLY_ADD
 from analyzer.derive.region_kernels import region_kernels
 from analyzer.derive.residency import missed_rereads, resident_bytes
-from analyzer.derive.roofline import OPERATIONS_A_MULTIPLY_ADD, Anomaly, Kernel, matrix_dtype, roof_point
+from analyzer.derive.roofline import Anomaly, Kernel, matrix_dtype, roof_point
 from analyzer.derive.window import COLLECTIVES
 from dashboard.timeline.recording import GRAPH_KINDS, GraphNames, Recording, name_graphs
 

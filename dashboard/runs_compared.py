@@ -19,7 +19,7 @@ from analyzer.unlike import unlike_facts
 from collectors.readers.settings import DEFAULTS
 from dashboard.runs_read import GlanceReader, RunGlance, UnreadRun
 
-MOST_OF_A_WARNING: Final = 300
+MOST_OF_A_WARNING: Final = 400
 """Characters: the same wherever it is cut, so that one that two sources say is shown once."""
 MOST_KEPT: Final = 16
 """Comparisons: some 100 kB each, and a second or more to make."""

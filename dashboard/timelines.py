@@ -8,7 +8,7 @@ from analyzer.core.graphs import GraphKey
 from analyzer.core.report import Report
 from analyzer.core.verdict import Verdict
 from analyzer.derive.trace_verdict import recorded, trace_verdict
-from analyzer.reporting.rows import place, region_rows
+from analyzer.reporting.rows import inside, place, region_rows
 from analyzer.trace_analysis import device_of
 from dashboard.run_folder import RunData
 from dashboard.timeline.judged import NOT_JUDGED, Judged
@@ -36,7 +36,7 @@ def _labels(report: Report | None) -> dict[GraphKey, str]:
 
 def _places(report: Report | None) -> dict[GraphKey, str]:
     graphs = report.graphs if report is not None else ()
-    return {graph.key: place(graph.where) for graph in graphs if graph.where is not None}
+    return {graph.key: place(graph.where) + inside(graph.where) for graph in graphs if graph.where is not None}
 
 
 def _judged(report: Report | None, side: str, recording: Recording) -> Judged:

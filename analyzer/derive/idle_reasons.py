@@ -26,10 +26,12 @@ REFILL: Final = WAITS + 2
 """After a wait for a busy device: without the wait the host would have launched that much earlier."""
 PROFILER: Final = WAITS + 3
 """The profiler's own rows (a buffer is flushed)."""
-UNTOLD: Final = WAITS + 4
-"""No launch row tells when the next row was launched, or the time was not recorded, or what was recorded cannot be
-(LONGEST_QUEUED_NS, LONGEST_LAUNCH_NS)."""
-CODES: Final = WAITS + 5
+OUTSIDE: Final = WAITS + 4
+"""Outside of every marked step, where the host ran nothing that was recorded: no part of the program to be recorded."""
+UNTOLD: Final = WAITS + 5
+"""No launch row tells when the next row was launched, or what was recorded cannot be (LONGEST_QUEUED_NS,
+LONGEST_LAUNCH_NS)."""
+CODES: Final = WAITS + 6
 
 LONGEST_QUEUED_NS: Final = 50_000
 """Between rows that were launched in time. Longer ones are no gap of the device's: something ran there that was not
@@ -48,26 +50,73 @@ _LAUNCH: Final = KINDS.index(HostKind.LAUNCH)
 
 @dataclass(frozen=True, slots=True)
 class IdleReasons:
-    """`ns[j, code]` of idle stretch `j`; a line adds up to the stretch. `codes` below WAITS index `KINDS`."""
+    """The idle stretches of a window in order of time, those that hold OUTSIDE cut where steps begin and end: line `i`
+    is a piece of stretch `stretch[i]`. `ns[i, code]` add up to it. Codes below WAITS index `KINDS`.
+    """
 
+    start_ns: IntColumn
+    end_ns: IntColumn
+    stretch: IntColumn
     ns: IntColumn
 
 
+@dataclass(frozen=True, slots=True)
+class _Pieces:
+    """Idle time by reason, in any order. None straddles the begin or end of a step that lies in a late stretch."""
+
+    start_ns: IntColumn
+    length_ns: IntColumn
+    code: IntColumn
+
+
 def idle_reasons(attribution: Attribution, found: Window, steps: Steps) -> IdleReasons:
-    """The reasons of every idle stretch of the window."""
-    trace, work = attribution.trace, attribution.work
-    ns = np.zeros((found.idle_before.size, CODES), dtype=np.int64)
-    length = found.idle_end_ns - found.idle_start_ns
-    queued = _is_queued(trace, work, found)
-    is_short = length <= LONGEST_QUEUED_NS
-    ns[queued & is_short, QUEUED] = length[queued & is_short]
-    ns[queued & ~is_short, UNTOLD] = length[queued & ~is_short]
-    known = work.has_launch[found.idle_before]
-    untold = ~queued & ~known
-    ns[untold, UNTOLD] = length[untold]
-    late = np.flatnonzero(~queued & known)
-    _spend(attribution, found, steps, late, ns)
-    return IdleReasons(ns)
+    """The reasons of every idle stretch of a device's window."""
+    work, length = attribution.work, found.idle_end_ns - found.idle_start_ns
+    queued = _is_queued(attribution.trace, work, found)
+    is_late = ~queued & work.has_launch[found.idle_before]
+    code = np.where(queued & (length <= LONGEST_QUEUED_NS), QUEUED, UNTOLD)
+    in_time = _Pieces(found.idle_start_ns[~is_late], length[~is_late], code[~is_late])
+    return _reasons(found, steps, in_time, _spent(attribution, found, steps, np.flatnonzero(is_late)))
+
+
+def host_idle_reasons(found: Window, steps: Steps) -> IdleReasons:
+    """Those of a CPU, where what is no work of an operator is the host's own."""
+    at, length = _cut(found.idle_start_ns, found.idle_end_ns, steps.start_ns, steps.end_ns)
+    return _reasons(found, steps, _Pieces(at, length, np.where(_is_outside(at, steps), OUTSIDE, _PYTHON)))
+
+
+def _reasons(found: Window, steps: Steps, *given: _Pieces) -> IdleReasons:
+    at = np.concatenate([pieces.start_ns for pieces in given])
+    length = np.concatenate([pieces.length_ns for pieces in given])
+    code = np.concatenate([pieces.code for pieces in given])
+    holds = np.zeros(found.idle_before.size, dtype=np.bool_)
+    holds[np.searchsorted(found.idle_start_ns, at[code == OUTSIDE], side="right") - 1] = True
+    # Where a step begins as the last one ends, nothing lies between them.
+    edges = np.setxor1d(steps.start_ns, steps.end_ns)
+    edges = edges[_within(edges, found.idle_start_ns[holds], found.idle_end_ns[holds])]
+    start = np.sort(np.concatenate((found.idle_start_ns, edges)))
+    stretch = np.searchsorted(found.idle_start_ns, start, side="right") - 1
+    end = np.minimum(found.idle_end_ns[stretch], np.append(start[1:], np.iinfo(np.int64).max)[: start.size])
+    ns = np.zeros((start.size, CODES), dtype=np.int64)
+    np.add.at(ns, (np.searchsorted(start, at, side="right") - 1, code), length)
+    return IdleReasons(start, end, stretch, ns)
+
+
+def _within(points: IntColumn, starts: IntColumn, ends: IntColumn) -> BoolColumn:
+    """Which of the points lie inside one of these disjoint stretches, at none of their ends."""
+    number = np.searchsorted(starts, points, side="left") - 1
+    found: BoolColumn = number >= 0
+    found[found] = points[found] < ends[number[found]]
+    return found
+
+
+def _cut(starts: IntColumn, ends: IntColumn, *edges: IntColumn) -> tuple[IntColumn, IntColumn]:
+    """Disjoint stretches cut at every edge: where each piece begins, and how long it is."""
+    points = distinct_of_ordered(starts, ends, *edges)
+    at, length = points[:-1], np.diff(points)
+    stretch = np.searchsorted(starts, at, side="right") - 1
+    keep = (stretch >= 0) & (at < ends[np.maximum(stretch, 0)])
+    return at[keep], length[keep]
 
 
 def _is_queued(trace: Trace, work: Work, found: Window) -> BoolColumn:
@@ -82,41 +131,34 @@ def _is_queued(trace: Trace, work: Work, found: Window) -> BoolColumn:
     return is_queued
 
 
-def _spend(attribution: Attribution, found: Window, steps: Steps, late: IntColumn, ns: IntColumn) -> None:
-    """Fills in the late stretches: cut at every edge of the host's rows, each piece goes to the innermost."""
-    if not late.size:
-        return
+def _spent(attribution: Attribution, found: Window, steps: Steps, late: IntColumn) -> _Pieces:
+    """The late stretches: cut at every edge of the host's rows, each piece goes to the innermost."""
     trace, work, view = attribution.trace, attribution.work, attribution.host_view
     codes = host_codes(trace) if view is None else view.codes
     threads = distinct(trace.thread[work.launch[work.has_launch]])
     rows = np.flatnonzero((codes != UNSEEN) & np.isin(trace.thread, threads)).astype(np.int64)
-    if not rows.size:
-        ns[late, UNTOLD] = found.idle_end_ns[late] - found.idle_start_ns[late]
-        return
+    starts, ends = found.idle_start_ns[late], found.idle_end_ns[late]
+    if not rows.size or not late.size:
+        return _Pieces(starts, ends - starts, np.full_like(starts, UNTOLD))
     # Of the same rows it has been made already: a third of a second of a million.
     is_made = view is not None and np.array_equal(view.rows, rows)
     inner = (view.inner if view is not None and is_made else None) or innermost(trace, rows)
     busy = union(trace.start_ns[work.row], trace.ends(work.row))
     refill = _refill(trace, rows[codes[rows] == WAITS], busy)
     profiler = own_cost(trace)
-    starts, ends = found.idle_start_ns[late], found.idle_end_ns[late]
-    points = distinct_of_ordered(
+    at, length = _cut(
         starts, ends, inner.start_ns, refill.start_ns, refill.end_ns, profiler.start_ns, profiler.end_ns,
         steps.start_ns, steps.end_ns,
     )  # fmt: skip
-    at, length = points[:-1], np.diff(points)
-    stretch = np.searchsorted(starts, at, side="right") - 1
-    keep = (stretch >= 0) & (at < ends[np.maximum(stretch, 0)])
-    at, length, stretch = at[keep], length[keep], stretch[keep]
     owner = inner.at(at)
     code = np.where(owner == NOBODY, _PYTHON, codes[owner])
     code = np.where((code == _BYTECODE) & (inner.length_at(at) > LONGEST_BYTECODE_NS), _PYTHON, code)
     code = np.where((code != WAITS) & refill.contains(at), REFILL, code)
     is_loading = (code == _LAUNCH) & (trace.duration_ns[np.maximum(owner, 0)] > LONGEST_LAUNCH_NS)
     code = np.where(is_loading, UNTOLD, code)
-    code = np.where((owner == NOBODY) & _is_outside(at, steps), UNTOLD, code)
+    code = np.where((owner == NOBODY) & _is_outside(at, steps), OUTSIDE, code)
     code = np.where(profiler.contains(at), PROFILER, code)
-    np.add.at(ns, (late[stretch], code), length)
+    return _Pieces(at, length, code)
 
 
 def _is_outside(points_ns: IntColumn, steps: Steps) -> BoolColumn:

@@ -17,7 +17,7 @@ from analyzer.core.trace import BoolColumn, EventKind, IntColumn, Trace
 from analyzer.derive.attribution import Attribution, attribute
 from analyzer.derive.collectives import CollectiveCall, collectives
 from analyzer.derive.host_rows import KINDS, WAITS
-from analyzer.derive.idle_reasons import PROFILER, QUEUED, REFILL, UNTOLD, IdleReasons, idle_reasons
+from analyzer.derive.idle_reasons import OUTSIDE, PROFILER, QUEUED, REFILL, UNTOLD, IdleReasons, idle_reasons
 from analyzer.derive.steps import Steps, find_steps, with_step_names
 from analyzer.derive.timeline import NOWHERE, step_at
 from analyzer.derive.window import COLLECTIVES, COPIES, KERNELS, Window, window
@@ -114,7 +114,7 @@ def _idle(reasons: IdleReasons | None) -> IdleBreakdown | None:
         host_late_ns=int(ns[: len(KINDS)].sum()),
         host_waited_ns=int(ns[WAITS] + ns[REFILL]),
         queued_ns=int(ns[QUEUED]),
-        unknown_ns=int(ns[PROFILER] + ns[UNTOLD]),
+        unknown_ns=int(ns[PROFILER] + ns[OUTSIDE] + ns[UNTOLD]),
     )
 
 

@@ -88,6 +88,11 @@ def key_of(label: str, direction: Direction = Direction.INFERENCE) -> GraphKey:
     return GraphKey(hashlib.sha256(label.encode("utf-8", "replace")).hexdigest()[:DIGEST_HEX], direction)
 
 
+def label_of(key: GraphKey) -> str:
+    """What a graph is called in a trace, which knows no source line of it."""
+    return f"graph {key}"
+
+
 BACKWARD: Final = TraceRegion(key_of("backward", Direction.BACKWARD), "backward (autograd)", RegionKind.BACKWARD)
 """Autograd's own nodes: no module is open around them, and a compiled graph inside is the inner region."""
 
@@ -127,7 +132,7 @@ def _compiled(trace: Trace) -> Iterator[tuple[int, TraceRegion]]:
     ours = list(_named(trace, OUR_RANGE, *kinds))
     for row, found in ours:
         key = GraphKey(found["digest"], Direction(found["direction"]))
-        yield row, TraceRegion(key, f"graph {key}", RegionKind.COMPILED)
+        yield row, TraceRegion(key, label_of(key), RegionKind.COMPILED)
     if ours:
         return  # the same graphs under better names: these hold from one configuration to the next
     inner = np.asarray([row for row, _ in _named(trace, FX_GRAPH, *kinds)], dtype=np.int64)

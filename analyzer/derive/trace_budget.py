@@ -20,7 +20,7 @@ from analyzer.derive.doubt import KernelPoint
 from analyzer.derive.host_rows import KINDS, WAITS
 from analyzer.derive.host_time import HostTime
 from analyzer.derive.host_work import own_time
-from analyzer.derive.idle_reasons import CODES, PROFILER, QUEUED, REFILL, UNTOLD, IdleReasons, idle_reasons
+from analyzer.derive.idle_reasons import PROFILER, QUEUED, REFILL, UNTOLD, IdleReasons, host_idle_reasons, idle_reasons
 from analyzer.derive.kernel_costs import kernel_costs
 from analyzer.derive.nesting import NOBODY
 from analyzer.derive.region_kernels import region_kernels
@@ -86,7 +86,7 @@ def trace_budget(attribution: Attribution, steps: Steps, device: Device) -> Trac
     opened = host_regions(trace, steps, work.launch[work.has_launch])
     regions, region_of = _regions(attribution, steps, opened)
     judged = _judged(attribution, regions, region_of, device)
-    idle = _idle(attribution, found, steps)
+    idle = host_idle_reasons(found, steps) if attribution.is_host else idle_reasons(attribution, found, steps)
     parts = _part_of(found, judged)
     table = _table(found, region_of, parts, idle, len(regions))
     calls = np.bincount(opened.region, minlength=len(regions)) if opened.region.size else np.zeros(len(regions), int)
@@ -217,20 +217,11 @@ def _part_of(found: Window, judged: _Judged) -> IntColumn:
     return column
 
 
-def _idle(attribution: Attribution, found: Window, steps: Steps) -> IdleReasons:
-    if not attribution.is_host:
-        return idle_reasons(attribution, found, steps)
-    ns = np.zeros((found.idle_before.size, CODES), dtype=np.int64)
-    # On a CPU what is no work of an operator is the host's own.
-    ns[:, len(KINDS) - 1] = found.idle_end_ns - found.idle_start_ns
-    return IdleReasons(ns)
-
-
 def _table(found: Window, region_of: IntColumn, part_of: IntColumn, idle: IdleReasons, regions: int) -> IntColumn:
     """Nanoseconds by region and part; all of it is the window."""
     table = np.zeros((regions, len(_PARTS)), dtype=np.int64)
     np.add.at(table, (region_of, part_of), found.exposed_ns)
-    owner = region_of[found.idle_before]
+    owner = region_of[found.idle_before[idle.stretch]]
     for part, codes in (
         (Part.STARVED, slice(0, len(KINDS))),
         (Part.LATENCY, slice(QUEUED, QUEUED + 1)),
@@ -264,7 +255,7 @@ def _traced(laid: _Laid, number: int, region: TraceRegion, calls: int) -> Traced
     attribution, judged, own = laid.attribution, laid.judged, laid.table[number]
     rows = np.flatnonzero(laid.region_of == number)
     parts = tuple(BudgetPart(part, int(ns)) for part, ns in zip(_PARTS, own, strict=True) if ns)
-    own_idle = laid.idle.ns[laid.region_of[laid.window.idle_before] == number]
+    own_idle = laid.idle.ns[laid.region_of[laid.window.idle_before[laid.idle.stretch]] == number]
     kernels = judged.number[rows]
     kernels = kernels[kernels != NOBODY]
     ns_of = dict(zip(_PARTS, own.tolist(), strict=True))

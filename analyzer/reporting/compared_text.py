@@ -24,7 +24,7 @@ SAME_COUNT: Final = 0.05
 def compared_text(compared: Compared) -> str:
     """Lines of at most 100 columns, the last one the sum of those above it."""
     before, after = compared.before, compared.after
-    unlike = [f"! {NOT_ONE_THING}:", *(f"!   {plain(text, 300)}" for text in compared.unlike), ""]
+    unlike = [f"! {NOT_ONE_THING}:", *(f"!   {plain(text, 400)}" for text in compared.unlike), ""]
     lines = [
         *(unlike if compared.unlike else []),
         f"before  {_side(before)}",

@@ -29,6 +29,7 @@ def report_from_wire(report: wire.WireReport) -> Report:
         plans=tuple(_plan_trial(p) for p in report.plans),
         linked_share=report.linked_share,
         partial=report.partial,
+        partial_at=report.partial_at,
         step_ns=report.step_ns,
         step_budget=budget_from_wire(report.step_budget),
         step_budget_after=budget_from_wire(report.step_budget_after),

@@ -65,6 +65,18 @@ def value(text: str) -> str:
     return data(text).replace(":", "%3A").replace(",", "%2C")
 
 
+def error_command(message: str, hint: str | None) -> str:
+    """What ended a command before it had anything to show: a change would say that a step failed, and no more."""
+    text = "\n".join(plain(text, MESSAGE_LIMIT) for text in (message, hint) if text)
+    return f"::error title=Graphbound::{data(text)}"
+
+
+def log_lines(text: str) -> str:
+    """Lines of the log, of which the runner takes none for a command: it skips white space before one."""
+    harmless = [f"{ELLIPSIS}{line}" if line.lstrip().startswith("::") else line for line in text.splitlines()]
+    return "\n".join(harmless).replace(_OLD_COMMAND, f"##{ELLIPSIS}[")
+
+
 def log_line(text: str) -> str:
     """A line of the log that the runner takes for no command."""
     return f"Graphbound: {plain(text, _HEADLINE_LIMIT)}".replace(_OLD_COMMAND, f"##{ELLIPSIS}[")

@@ -25,7 +25,7 @@ def step_section(report: Report) -> Html:
     """The step's budget before and after on one scale of time, and every part with its share; they add up to 100 %."""
     before, after = report.step_budget, report.step_budget_after
     if before is None:
-        return paragraph("Where a step goes is not known: the run ended before it was explained.", "empty")
+        return paragraph("Where a step goes is not known: none was timed and recorded to its end.", "empty")
     sides = [("all" if report.is_recorded else "before", before)]
     sides += [("after", after)] if after is not None else []
     longest = max(budget.elapsed_ns for _, budget in sides)

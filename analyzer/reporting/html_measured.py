@@ -32,7 +32,7 @@ def measured_section(report: Report) -> Html:
     found = [block for block in blocks if block]
     crowd = _crowd(report.crowd)
     found += [paragraph(crowd, "loud")] if crowd else []
-    return joined(found) if found else paragraph("No step was timed: the run ended before its clean pass.", "empty")
+    return joined(found) if found else paragraph("No step was timed.", "empty")
 
 
 def _plans(report: Report) -> Html:

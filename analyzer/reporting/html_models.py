@@ -24,8 +24,8 @@ from analyzer.reporting.html_markup import (
     items,
     joined,
     paragraph,
+    sentence_table,
     shown,
-    table,
     tag,
 )
 from analyzer.reporting.html_measured import measured_section
@@ -69,7 +69,7 @@ def _runs_head(runs: ModelRuns) -> Iterator[Html]:
 def _runs_main(runs: ModelRuns, most: int) -> Iterator[Html]:
     listed = runs.runs[:MOST_MODELS]
     names = told_apart([*(run.name for run in runs.runs), *(run.folder or "" for run in listed)], SENTENCE_LIMIT)
-    yield table(("model", "what came of it", "run folder"), [_run_line(run, names) for run in listed])
+    yield sentence_table(("model", "what came of it", "run folder"), [_run_line(run, names) for run in listed])
     yield from _counted(len(runs.runs), MOST_MODELS, "models")
     yield _command(runs.command)
     reports = [(run.name, run.report) for run in runs.runs if run.report is not None]
@@ -117,7 +117,7 @@ def _gates_of(model: ModelGate) -> Iterator[Html]:
         yield paragraph(f"it could not be judged: {model.error}", "loud")
     if model.checks:
         rows = [_gate_line(check) for check in model.checks[:MOST_CHECKS]]
-        yield table(("", "gate", "what was found", "where"), rows)
+        yield sentence_table(("", "gate", "what was found", "where"), rows)
         yield from _counted(len(model.checks), MOST_CHECKS, "gates")
     yield items(f"silenced: {finding.rule} at {place(finding.where)}" for finding in model.silenced)
     yield items(model.notes)

@@ -91,6 +91,16 @@ footer { margin-top: 36px; color: var(--quiet); font-size: 13px; border-top: 1px
 @media (max-width: 600px) {
   .step-bar { grid-template-columns: 3.4em 1fr 4.6em; gap: 5px; font-size: 14px; }
   th, td { padding-right: 10px; font-size: 13px; }
+  .wide:has(.strip) :is(th, td, p) { padding-right: 5px; font-size: 12px; }
+  .wide:has(.strip) th { white-space: normal; font-size: 11px; }
+  .wide:has(.strip) td:first-child { min-width: 5.5em; }
+  .strip { width: 76px; }
+  .sentences table, .sentences tbody { display: block; }
+  .sentences thead { position: absolute; clip-path: inset(50%); }
+  .sentences tr { display: flex; flex-wrap: wrap; gap: 0 12px; padding: 5px 0; border-top: 1px solid var(--line); }
+  .sentences td { flex: 1 1 100%; min-width: 0; max-width: none; padding: 0; border: 0; }
+  .sentences td:first-child:has(+ td > code), .sentences td:first-child + td:has(> code) { flex: 0 1 auto; }
+  .sentences td:empty { display: none; }
 }
 .on-paper { display: none; }
 @media print {

@@ -135,6 +135,7 @@ def render_runs(runs: ModelRuns, page: Page) -> str:
             "name": run.name,
             "exit_code": run.exit_code,
             "error": run.error,
+            "error_at": run.error_at,
             "folder": run.folder,
             "report": None if run.report is None else report_to_wire(run.report),
         }
@@ -155,6 +156,7 @@ def _model_to_wire(model: ModelGate) -> dict[str, Any]:
         "name": model.name,
         "passed": model.has_passed,
         "error": model.error,
+        "error_at": model.error_at,
         "error_code": model.error_code,
         "folder": model.folder,
         "checks": model.checks,

@@ -12,6 +12,7 @@ from typing import Final, assert_never
 from xml.etree import ElementTree
 
 from analyzer.core.gate import GateCheck, GateResult, GateStatus, ModelGate
+from analyzer.core.graphs import SourceLine
 from analyzer.core.model_runs import ModelRun, ModelRuns
 from analyzer.core.report import Report
 from analyzer.reporting.check_words import check_cause, check_message
@@ -62,7 +63,8 @@ def render_runs(runs: ModelRuns, page: Page) -> str:
 def _of_run(run: ModelRun, page: Page) -> ElementTree.Element:
     if run.report is None:
         error = run.error or "it has no report"
-        return _suite(run.name, (_Test(DID_NOT_RUN, _Outcome.ERROR, DID_NOT_RUN, error),), error)
+        lost = _Test(DID_NOT_RUN, _Outcome.ERROR, DID_NOT_RUN, error, _at(run.error_at))
+        return _suite(run.name, (lost,), error)
     return _suite(run.name, tuple(_of_report(run.report, page)), run.report.headline)
 
 
@@ -72,7 +74,7 @@ def _of_report(report: Report, page: Page) -> Iterable[_Test]:
         found.setdefault(remark.id, []).append(remark)
     failed = {failure.rule: failure.reason for failure in report.rule_failures}
     if report.partial is not None:
-        yield _Test(PARTIAL, _Outcome.ERROR, PARTIAL, report.partial)
+        yield _Test(PARTIAL, _Outcome.ERROR, PARTIAL, report.partial, _at(report.partial_at))
     for rule in dict.fromkeys((*(word.id for word in page.rules), *found, *failed)):
         if rule == PARTIAL:
             continue
@@ -95,7 +97,7 @@ def _unjudged(report: Report) -> str | None:
 
 def _of_model(model: ModelGate) -> Iterable[_Test]:
     if model.error is not None:
-        yield _Test(DID_NOT_RUN, _Outcome.ERROR, DID_NOT_RUN, model.error)
+        yield _Test(DID_NOT_RUN, _Outcome.ERROR, DID_NOT_RUN, model.error, _at(model.error_at))
     for check in model.checks:
         yield _of_check(check)
 
@@ -107,6 +109,10 @@ def _of_check(check: GateCheck) -> _Test:
     lines += [f"suggestion: {check.remedy}"] if check.remedy else []
     outcome = _check_outcome(check)
     return _Test(check.gate, outcome, check.rule or check.status.value, check_message(check), tuple(lines))
+
+
+def _at(where: SourceLine | None) -> tuple[str, ...]:
+    return () if where is None else (f"at {place(where)}",)
 
 
 def _check_outcome(check: GateCheck) -> _Outcome:

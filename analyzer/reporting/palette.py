@@ -10,6 +10,8 @@ OKABE_ITO: Final = ("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#D55
 """Okabe & Ito, Color Universal Design (2008), without black, in an order that keeps neighbours far apart."""
 
 GREY: Final = "#999999"
+COLLECTIVES: Final = "#009E73"
+"""What ranks say to each other, on every page: no part of a budget, whose colours are below."""
 
 
 def part_colour(part: Part) -> str:

@@ -90,7 +90,15 @@ def gate_remarks(gate: GateResult, repository: Repository) -> tuple[Remark, ...]
 def without_gates(runs: ModelRuns) -> GateResult:
     """The runs of several models as what a check without a gate would have found: one without a report has failed."""
     models = tuple(
-        ModelGate(run.name, run.report, (), error=run.error, folder=run.folder, error_code=run.exit_code)
+        ModelGate(
+            run.name,
+            run.report,
+            (),
+            error=run.error,
+            folder=run.folder,
+            error_at=run.error_at,
+            error_code=run.exit_code,
+        )
         for run in runs.runs
     )
     return GateResult(runs.headline, models, command=runs.command)
@@ -138,7 +146,9 @@ def _of_report(report: Report, model: str, silenced: Sequence[SilencedFinding], 
     remarks = [replace(each, is_silenced=(each.id, each.where) in taken_out) for each in remarks]
     if report.partial is None:
         return remarks
-    partial = Remark(model, PARTIAL, Level.WARNING, f"the report is partial: {report.partial}", home)
+    at = report.partial_at
+    told = f"the report is partial: {report.partial}"
+    partial = Remark(model, PARTIAL, Level.WARNING, told, _place(at, home, repository), at)
     return [partial, *remarks]
 
 
@@ -163,7 +173,11 @@ def _of_model(model: ModelGate, repository: Repository) -> list[Remark]:
     checks = [check for check in model.checks if check.is_failure or check.is_warning]
     said = [_check_remark(each, model.name, home, repository) for each in _by_cause(checks)]
     if model.error is not None:
-        said.insert(0, Remark(model.name, DID_NOT_RUN, Level.ERROR, model.error, home, is_gated=True))
+        at = model.error_at
+        lost = Remark(
+            model.name, DID_NOT_RUN, Level.ERROR, model.error, _place(at, home, repository), at, is_gated=True
+        )
+        said.insert(0, lost)
     if report is None:
         return said
     findings = _of_report(report, model.name, model.silenced, repository)

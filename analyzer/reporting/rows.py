@@ -96,6 +96,11 @@ def place(where: SourceLine | None) -> str:
     return "the step" if where is None else f"{plain(file_name(where.file))}:{where.line}"
 
 
+def inside(where: SourceLine | None) -> str:
+    """` in forward`, to stand behind a place; empty where its function is not known."""
+    return "" if where is None or where.function is None else f" in {plain(where.function, 60)}"
+
+
 def bound_word(bound: Bound) -> str:
     """`CPU`, `memory`, …"""
     return "CPU" if bound is Bound.CPU else bound.value

@@ -27,6 +27,7 @@ def report_to_wire(report: Report) -> wire.WireReport:
         plans=tuple(_plan_trial(p) for p in report.plans),
         linked_share=report.linked_share,
         partial=report.partial,
+        partial_at=report.partial_at,
         step_ns=report.step_ns,
         step_budget=_budget(report.step_budget),
         step_budget_after=_budget(report.step_budget_after),

@@ -240,3 +240,4 @@ class WireReport(Struct, frozen=True):
     origin: Origin | None = None
     critical_path: CriticalPath | None = None
     generated_code: tuple[WireStoredCode, ...] = ()
+    partial_at: SourceLine | None = None

@@ -108,7 +108,9 @@ OTHER: Final = """What no evidence explains.
 
 What it finds
     The step's edges outside all regions, and regions that the profiled pass did
-    not reach.
+    not reach. In a recorded trace also idle time between the marked steps or
+    outside of them, which is no part of a step: the timeline and `analyze
+    compare` tell it apart.
 
 Why it costs
     It takes the time shown; by what is not known.

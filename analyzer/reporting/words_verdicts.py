@@ -50,7 +50,9 @@ How it is measured
     Every input read once and every output written once, and what is known to be
     read again where it does not fit the cache, over the bandwidth measured on
     this device; or, where strides touch more, the sectors that cross from the
-    cache, over its own bandwidth; or, on Hopper, what a kernel whose name
+    cache, over its own bandwidth. Where all that a kernel moves is less than
+    two thirds of the cache, memory need not get what it writes while it runs:
+    that crosses to the cache alone. Or, on Hopper, what a kernel whose name
     tells its tile asks of shared memory and the first cache, where that is
     clearly more than the arithmetic it feeds. Held against the kernel's
     duration and its arithmetic time. Inductor's own count is taken where there

@@ -7,8 +7,9 @@ graphbound.draw = (function () {
   const LEAST_ALPHA = 0.3;
   const PATTERN_WIDTH = 5;
 
-  // Where each row stands: titles of sides, heads of groups, lanes. `folded` groups show their first levels.
-  function layout(sides, isFolded) {
+  // Where each row stands: titles of sides, heads of groups, lanes. `folded` groups show their first levels, of a thread
+  // `levels` of them.
+  function layout(sides, isFolded, levels) {
     const rows = [];
     let y = 0;
     sides.forEach((side, number) => {
@@ -16,7 +17,7 @@ graphbound.draw = (function () {
       y += TITLE;
       side.groups.forEach((group) => {
         const folded = isFolded(group);
-        const shown = folded ? Math.min(group.count, group.kind === "host" ? 3 : 1) : group.count;
+        const shown = folded ? Math.min(group.count, group.kind === "host" ? levels : 1) : group.count;
         rows.push({ kind: "head", side: number, group, folded, shown, y, height: HEAD });
         y += HEAD;
         for (let level = 0; level < shown; level += 1) {

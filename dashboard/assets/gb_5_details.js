@@ -66,21 +66,42 @@ graphbound.details = (function () {
       make("thead", {}, make("tr", {}, ...heads)), body));
   }
 
-  function legend(place, shades, tiles, gaps) {
-    place.replaceChildren();
-    shades.forEach((shade) => {
-      const sample = make("canvas", { width: "22", height: "12", "aria-hidden": "true" });
-      const context = sample.getContext("2d");
-      context.fillStyle = shade.colour;
-      context.fillRect(0, 0, 22, 12);
-      if (shade.pattern !== "none") {
-        context.fillStyle = tiles[shade.pattern];
-        context.fillRect(0, 0, 22, 12);
-      }
-      const sums = gaps.filter(([, sum]) => sum.code === shade.code).map(([side, sum]) => `${side} ${sum.text}`);
-      const text = sums.length ? `${shade.label} (${sums.join(", ")})` : shade.label;
-      place.append(make("li", {}, sample, text));
+  const HEADS = { host: "host", device: "kernels and graphs" };
+
+  // What the lanes show, coloured as they are now; and the exact sums of what the gaps were for.
+  function legend(place, shades, tiles, shown, by) {
+    const used = new Set(shown.flatMap((side) => side.used[by]));
+    const lists = Object.entries(HEADS).map(([group, head]) => {
+      const own = shades.filter((shade) => shade.group === group && used.has(shade.code));
+      const items = own.map((shade) => make("li", {}, sample(shade, tiles), shade.label));
+      return items.length ? make("ul", { class: "gb-legend" }, make("li", { text: head }), ...items) : "";
     });
+    place.replaceChildren(...lists, shown.some((side) => side.gaps.length) ? gapSums(shades, tiles, shown) : "");
+  }
+
+  function sample(shade, tiles) {
+    const drawn = make("canvas", { width: "22", height: "12", "aria-hidden": "true" });
+    const context = drawn.getContext("2d");
+    context.fillStyle = shade.colour;
+    context.fillRect(0, 0, 22, 12);
+    if (shade.pattern !== "none") {
+      context.fillStyle = tiles[shade.pattern];
+      context.fillRect(0, 0, 22, 12);
+    }
+    return drawn;
+  }
+
+  function gapSums(shades, tiles, shown) {
+    const sums = shown.map((side) => new Map(side.gaps.map((sum) => [sum.code, sum.text])));
+    const number = (text) => make("td", { class: "gb-number", text });
+    const rows = shades.filter((shade) => shade.group === "gap" && sums.some((own) => own.has(shade.code)))
+      .map((shade) => make("tr", {}, make("td", {}, sample(shade, tiles), shade.label),
+        ...sums.map((own) => number(own.get(shade.code) || "none"))));
+    const whole = make("tr", {}, make("td", { text: "together" }), ...shown.map((side) => number(side.idle)));
+    const heads = ["gaps", ...shown.map((side) => side.name)].map((text, at) =>
+      make("th", { scope: "col", class: at ? "gb-number" : "", text }));
+    return make("table", { class: "gb-table gb-gap-sums" }, make("thead", {}, make("tr", {}, ...heads)),
+      make("tbody", {}, ...rows, whole));
   }
 
   return { make, show, sentence, table, legend };

@@ -4,6 +4,7 @@
 graphbound.shown = (function () {
   const { state, wire, draw, sides } = graphbound;
   const MOST_BINS = 4000;
+  const MOST_HEIGHT = 0.76;  // of the window, as in gb.css
   const parts = {};        // the elements of the page, made in gb_timeline_7_page.js
   const foldedByHand = new Map();
   const painters = [], rests = [];
@@ -136,15 +137,18 @@ graphbound.shown = (function () {
   function replan() {
     const all = sides.all();
     const titles = all.map((side) => `${side.name}: ${sides.origin(side).text}, ${side.events.toLocaleString("en")} events`);
-    plan = draw.layout(all, isFolded);
+    const most = Math.max(Math.round(window.innerHeight * MOST_HEIGHT), 240);
+    plan = draw.layout(all, isFolded, 3);
+    // Sides that do not fit below one another are no comparison: of the host's calls the outermost are then enough.
+    if (all.length > 1 && plan.height > most) plan = draw.layout(all, (group) => isFolded(group, true), 2);
     paint = { look: draw.colours(document.documentElement), tiles: paint ? paint.tiles : draw.tiles(context), shades, titles };
-    const most = Math.max(Math.round(window.innerHeight * 0.72), 240);
     parts.stage.style.height = Math.min(plan.height + 4, most) + "px";
     parts.spacer.style.height = plan.height - parts.stage.clientHeight + "px";
   }
 
-  function isFolded(group) {
+  function isFolded(group, isTight = false) {
     if (foldedByHand.has(group.first)) return foldedByHand.get(group.first);
+    if (isTight && group.kind === "host") return true;
     if (group.kind === "stream") return group.label.startsWith("ranges,");
     if (group.kind !== "host") return group.count > 6;
     const side = sides.all().find((one) => one.groups.includes(group));

@@ -5,6 +5,9 @@ graphbound.timeline = (function () {
   const { state, wire, details, sides, shown, selection, search, saving, input } = graphbound;
   const { parts } = shown;
   const { make } = details;
+  const HOW = `Wheel or shift-drag zooms, drag moves, alt-wheel scrolls. Keys: ${input.KEYS}. A pixel shows the longest event in `
+    + "it, the paler the less of it is covered; the shortest event keeps a mark at any zoom. A gap has the colour of its "
+    + "largest cause; the sums below are of all that was recorded, not of the window.";
   const ALL = Number.MAX_SAFE_INTEGER / 4;
 
   function button(text, label, does) {
@@ -24,7 +27,6 @@ graphbound.timeline = (function () {
     parts.found = make("span", { class: "gb-quiet", role: "status" });
     parts.align = chooser("align the timelines by");
     parts.by = chooser("colour kernels by", ["graph", "colour by graph"], ["bound", "colour by bound"]);
-    parts.look = chooser("light or dark", ["system", "look of the system"], ["light", "light"], ["dark", "dark"]);
     parts.canvas = make("canvas", { tabindex: "0", role: "application", "aria-roledescription": "timeline", "aria-label": `Timeline. ${input.KEYS}` });
     parts.spacer = make("div", { "aria-hidden": "true" });
     parts.stage = make("div", { class: "gb-stage" }, parts.canvas, parts.spacer);
@@ -33,7 +35,7 @@ graphbound.timeline = (function () {
     parts.details = make("div", { class: "gb-details" });
     parts.table = make("div", { class: "gb-lane-table", tabindex: "0", role: "region", "aria-label": "the events of the lane" });
     parts.more = make("details", {}, make("summary", { text: "The lane of the selected event as a table" }), parts.table);
-    parts.legend = make("ul", { class: "gb-legend" });
+    parts.legend = make("div", { role: "group", "aria-label": "what the colours and patterns stand for" });
     parts.tip = make("div", { class: "gb-tip", hidden: "" });
     shown.takeContext(parts.canvas.getContext("2d", { alpha: false }));
   }
@@ -42,12 +44,12 @@ graphbound.timeline = (function () {
     elements(root);
     root.append(
       make("div", { class: "gb-bar" }, parts.search, button("‹", "previous match", () => search.search(-1)),
-        button("›", "next match", () => search.search(1)), parts.found),
-      make("div", { class: "gb-bar" }, parts.align, button("‹", "earlier step or call", () => move(-1)),
+        button("›", "next match", () => search.search(1)),
+        parts.align, button("‹", "earlier step or call", () => move(-1)),
         button("›", "later step or call", () => move(1)), parts.by, button("−", "zoom out", () => shown.zoom(1 / 0.6)),
         button("+", "zoom in", () => shown.zoom(0.6)), button("step", "show the whole step", shown.goWhole),
-        button("all", "show the whole recording", () => shown.go(-ALL, ALL)), parts.look),
-      parts.note, parts.stage, make("p", { class: "gb-quiet", text: `Wheel or shift-drag zooms, drag moves, alt-wheel scrolls. Keys: ${input.KEYS}.` }),
+        button("all", "show the whole recording", () => shown.go(-ALL, ALL)), parts.found),
+      parts.note, parts.stage, make("p", { class: "gb-quiet", text: HOW }),
       parts.details, parts.more, saving.build(make, button), parts.legend, parts.live, parts.tip);
   }
 
@@ -61,10 +63,11 @@ graphbound.timeline = (function () {
       state.set({ align: parts.align.value === "step" ? null : parts.align.value, shift: null });
       realigned();
     });
-    parts.look.addEventListener("change", () => { state.set({ look: parts.look.value === "system" ? null : parts.look.value }); dress(); });
     parts.stage.addEventListener("scroll", () => { state.set({ y: Math.round(parts.stage.scrollTop) || null }); shown.changed(); });
     new ResizeObserver(() => { if (parts.stage.clientWidth) again(); }).observe(parts.root);
-    matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => { shown.replan(); shown.later(); });
+    const repaint = () => { shown.replan(); shown.later(); };
+    matchMedia("(prefers-color-scheme: dark)").addEventListener("change", repaint);
+    new MutationObserver(repaint).observe(document.documentElement, { attributes: true, attributeFilter: ["data-look"] });
     window.addEventListener("gb-page", again);
     state.onChange(() => { restore(); again(); });
   }
@@ -72,15 +75,6 @@ graphbound.timeline = (function () {
   function again() {
     shown.replan();
     shown.changed();
-  }
-
-  function dress() {
-    const look = state.get("look");
-    const isChosen = look === "light" || look === "dark";
-    if (isChosen) document.documentElement.dataset.look = look;
-    else delete document.documentElement.dataset.look;
-    parts.look.value = isChosen ? look : "system";
-    if (shown.isPlanned()) { shown.replan(); shown.later(); }
   }
 
   function move(by) {
@@ -99,7 +93,6 @@ graphbound.timeline = (function () {
 
   // Takes over what the address says; what it does not say, or says wrongly, is as on a first visit.
   function restore() {
-    dress();
     sides.setShift(whole(state.get("shift")) || 0);
     parts.search.value = state.get("q") || "";
     parts.by.value = state.get("by") === "bound" ? "bound" : "graph";
@@ -164,8 +157,11 @@ graphbound.timeline = (function () {
     const byCode = fillFrom(facts);
     showEarly(root);
     restore();
-    details.legend(parts.legend, byCode.filter(Boolean), shown.tiles(), facts.sides.flatMap((side) => side.gaps.map((gap) => [side.name, gap])));
+    const explain = () => details.legend(parts.legend, byCode.filter(Boolean), shown.tiles(), facts.sides, parts.by.value);
+    explain();
     listen();
+    parts.by.addEventListener("change", explain);
+    state.onChange(explain);
     again();
   }
 

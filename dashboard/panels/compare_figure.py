@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Final
 
 from analyzer.core import quantities
-from analyzer.core.compared import Compared, ComparedRow
+from analyzer.core.compared import Compared, ComparedRow, Matched
 from analyzer.reporting.compared_text import fate_text
 from dashboard.figure import axis_title, safe
 
@@ -74,7 +74,7 @@ def _bars(compared: Compared) -> list[tuple[str, int, str, str]]:
     """Key, difference in ns, the text on the bar and that of the hover."""
     changed = [row for row in compared.rows if row.difference_ns]
     bars = [
-        (f"{number} {safe(row.name, _NAME)}", row.difference_ns, signed(row.difference_ns), _hover(row))
+        (f"{number} {safe(_short(row), _NAME)}", row.difference_ns, signed(row.difference_ns), _hover(row))
         for number, row in enumerate(changed[:MOST_BARS], 1)
     ]
     rest = changed[MOST_BARS:]
@@ -83,6 +83,12 @@ def _bars(compared: Compared) -> list[tuple[str, int, str, str]]:
         name = f"{len(bars) + 1} {len(rest):,} smaller ones"
         bars.append((name, ns, signed(ns), f"{len(rest):,} smaller ones: {signed(ns)} together"))
     return bars
+
+
+def _short(row: ComparedRow) -> str:
+    """Of a graph its line alone, whose end tells it from others: `…ing_granite.py:391`."""
+    name = row.name.partition(" in ")[0] if row.matched is Matched.GRAPH else row.name
+    return name if row.matched is not Matched.GRAPH or len(name) <= _NAME else f"…{name[1 - _NAME :]}"
 
 
 def _range(differences_ns: Sequence[int]) -> tuple[float, float] | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import PurePath
 from typing import Final
 
@@ -24,7 +25,7 @@ from dashboard.table import Cell, Column, Kind, table
 _ORDER: Final = (Matched.GRAPH, Matched.OPERATOR, Matched.FAMILY, Matched.IDLE, Matched.NONE)
 """Rows stand in this order: the strictest way in which a thing was found on the other side first."""
 _COLUMNS: Final = (
-    Column("name", width_px=260),
+    Column("name", width_px=300),
     Column("before", Kind.DURATION, tip="in an average step"),
     Column("after", Kind.DURATION, tip="in an average step"),
     Column("difference", Kind.DURATION, tip="after less before: these add up to the difference of the totals"),
@@ -32,7 +33,7 @@ _COLUMNS: Final = (
     Column("matched by", width_px=110, tip="by what it was found on the other side"),
     Column("kernels before", Kind.NUMBER, tip="a step"),
     Column("kernels after", Kind.NUMBER, tip="a step"),
-    Column("called before", width_px=140, tip="its name in the first run, where that is another one"),
+    Column("called before", width_px=200, tip="its name in the first run, where that is another one"),
 )
 
 
@@ -130,8 +131,14 @@ def _rows(compared: Compared) -> list[Component]:
     return [
         *([figure] if any(row.difference_ns for row in rows) else []),
         html.P(said),
-        table("gb-compare-rows", _COLUMNS, [_cells(row) for row in rows], file_name="compare"),
+        table("gb-compare-rows", *_without_empty(rows), file_name="compare"),
     ]
+
+
+def _without_empty(rows: Sequence[ComparedRow]) -> tuple[tuple[Column, ...], list[tuple[Cell, ...]]]:
+    """The columns and cells of the rows; the last column only where something was called otherwise."""
+    kept = len(_COLUMNS) if any(row.was is not None for row in rows) else len(_COLUMNS) - 1
+    return _COLUMNS[:kept], [_cells(row)[:kept] for row in rows]
 
 
 def _cells(row: ComparedRow) -> tuple[Cell, ...]:

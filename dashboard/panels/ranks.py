@@ -7,7 +7,9 @@ from typing import TYPE_CHECKING, Final
 from dash import html
 
 from analyzer.core import quantities
+from analyzer.core.budget import Part
 from analyzer.core.ranks import RanksReport, RankSummary, RankWait
+from analyzer.reporting.palette import COLLECTIVES, part_colour
 from analyzer.reporting.plain_text import plain
 from analyzer.reporting.ranks_text import late_text
 from dashboard.figure import axis_title, graph, safe
@@ -33,10 +35,10 @@ NO_RANKS: Final = (
     "them; `analyze dashboard FOLDER` shows it."
 )
 _PARTS: Final = (
-    ("computing", "#0072B2", ""),
-    ("exposed collectives", "#D55E00", "/"),
-    ("exposed copies", "#F0E442", "|"),
-    ("idle", "#BBBBBB", "x"),
+    ("computing", part_colour(Part.COMPUTE), ""),
+    ("exposed collectives", COLLECTIVES, "/"),
+    ("exposed copies", part_colour(Part.COPIES), "|"),
+    ("idle", part_colour(Part.OTHER), "x"),
 )
 _COLUMNS: Final = (
     Column("rank", width_px=70),

@@ -140,7 +140,8 @@ def _part(go: object, sides: list[tuple[str, Budget]], part: Part, longest_ns: i
         textposition="inside",
         insidetextanchor="middle",
         textangle=0,
-        textfont={"color": look.ink, "size": 14},
+        # A letter is read over its pattern where it stands on a little of the plain colour.
+        textfont={"color": look.ink, "size": 15, "weight": 700, "shadow": ", ".join([f"0 0 3px {look.colour}"] * 4)},
         marker={
             "color": look.colour,
             "line": {"width": 0},

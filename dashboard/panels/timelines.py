@@ -12,11 +12,7 @@ from dashboard.run_folder import RunData
 CANVAS_ID: Final = "gb-timeline"
 """Where the script puts the canvas."""
 
-_EXPLANATION: Final = (
-    "Host times are those of the profiled pass, which slows the host and not the kernels. A pixel shows the longest "
-    "event in it, the paler the less of it is covered; the shortest event keeps a mark at any zoom. A gap has the "
-    "colour of its largest cause; the sums beside the causes are of all that was recorded, not of the window."
-)
+_EXPLANATION: Final = "Host times are those of the profiled pass, which slows the host and not the kernels."
 
 
 def build(run: RunData) -> list[Component]:

@@ -12,6 +12,7 @@ from analyzer.core import quantities
 from analyzer.core.budget import Part
 from analyzer.core.graphs import GraphKey
 from analyzer.core.trace import DEVICE_KINDS, EventKind, OpDetail
+from analyzer.derive.residency import memory_bytes
 from analyzer.reporting.plain_text import plain
 from dashboard.timeline.gaps import CAUSES
 from dashboard.timeline.lane import LaneKind
@@ -102,22 +103,33 @@ def place_of(timeline: Timeline, row: int) -> tuple[int, int]:
 
 def _step(timeline: Timeline, moment_ns: int) -> tuple[Fact, ...]:
     steps = timeline.recording.steps
-    number = int(np.searchsorted(steps.start_ns, moment_ns, side="right")) - 1
-    if number < 0 or moment_ns >= int(steps.end_ns[number]):
+    if not len(steps):
         return ()
+    number = int(np.searchsorted(steps.start_ns, moment_ns, side="right")) - 1
+    if number < 0:
+        return (Fact("step", f"none: before the first of {len(steps)}"),)
+    if moment_ns >= int(steps.end_ns[number]):
+        is_last = number + 1 == len(steps)
+        return (
+            Fact(
+                "step",
+                f"none: {'after the last' if is_last else f'between {number + 1} and {number + 2}'} of {len(steps)}",
+            ),
+        )
     into = quantities.duration(moment_ns - int(steps.start_ns[number]))
     return (Fact("step", f"{number + 1} of {len(steps)}, {into} after its start"),)
 
 
 def _graph_of(timeline: Timeline, row: int) -> GraphKey | None:
-    """The region that a trace row opens, or that it works for."""
+    """The region that a trace row opens, that it works for, or that is open around a row of the host."""
     if row in timeline.graph_keys:
         return timeline.graph_keys[row]
     work, budget = timeline.recording.attribution.work, timeline.recording.budget
     number = int(np.searchsorted(work.row, row))
-    if budget is None or number >= len(work) or int(work.row[number]) != row:
-        return None
-    return timeline.recording.regions[int(budget.region_of[number])].key
+    if budget is not None and number < len(work) and int(work.row[number]) == row:
+        return timeline.recording.regions[int(budget.region_of[number])].key
+    around = _graph_around(timeline, row)
+    return None if around is None else timeline.graph_keys[int(timeline.lanes[around.lane].row[around.at])]
 
 
 def _of_row(
@@ -128,14 +140,29 @@ def _of_row(
     detail = timeline.recording.trace.detail(row)
     if number < len(work) and int(work.row[number]) == row:
         return tuple(_of_work(timeline, number, places)), tuple(_leads(timeline, number))
-    facts = tuple(_said(detail)) if detail is not None else ()
+    facts, follows = _inside(timeline, row, places)
+    facts += tuple(_said(detail)) if detail is not None else ()
     # By the call itself, or by the operator around it.
     started = work.row[(work.has_launch & (work.launch == row)) | (work.has_op & (work.op == row))]
     if not started.size or timeline.recording.attribution.is_host:
-        return facts, ()
+        return facts, follows
     first = int(started[np.argmin(timeline.recording.trace.start_ns[started])])
     follow = Follow("what it started", *place_of(timeline, first))
-    return (*facts, Fact("device rows it started", quantities.count(int(started.size)))), (follow,)
+    return (*facts, Fact("device rows it started", quantities.count(int(started.size)))), (follow, *follows)
+
+
+def _inside(
+    timeline: Timeline, row: int, places: Mapping[GraphKey, str]
+) -> tuple[tuple[Fact, ...], tuple[Follow, ...]]:
+    """The graph that is open around a row of the host, or that it opens itself."""
+    if row in timeline.graph_keys:
+        return _place(timeline.graph_keys[row], places), ()
+    around = _graph_around(timeline, row)
+    if around is None:
+        return (), ()
+    opened = int(timeline.lanes[around.lane].row[around.at])
+    label = Fact("in", plain(timeline.graph_labels[opened], VALUE_LIMIT))
+    return (label, *_place(timeline.graph_keys[opened], places)), (around,)
 
 
 def _of_work(timeline: Timeline, number: int, places: Mapping[GraphKey, str]) -> Iterator[Fact]:
@@ -196,6 +223,9 @@ def _cost(timeline: Timeline, number: int) -> Iterator[Fact]:
     yield Fact("flops of matrix products", f"{quantities.count(None if flops is None else round(flops))}{rate}")
     through = f", {quantities.rate(moved / (ns / 1e9), 'B')}" if moved and ns else ""
     yield Fact("bytes, at least", f"{quantities.byte_count(moved)}{through}")
+    if recording.device is not None and recording.device.l2_bytes is not None:
+        expected = memory_bytes(cost, recording.device, float(costs.shares[number]))
+        yield Fact("memory traffic, alone", f"about {quantities.byte_count(expected)} from a clean cache to its end")
 
 
 def _said(detail: OpDetail) -> Iterator[Fact]:
@@ -226,20 +256,26 @@ def _leads(timeline: Timeline, number: int) -> Iterator[Follow]:
     launch = int(work.launch[number])
     if launch != int(work.row[number]):
         yield Follow("its launch", *place_of(timeline, launch))
-    graph = _graph_at(timeline, int(timeline.recording.trace.start_ns[launch]))
+    graph = _graph_around(timeline, launch)
     if graph is not None:
         yield graph
 
 
-def _graph_at(timeline: Timeline, moment_ns: int) -> Follow | None:
-    """The innermost graph range around a moment."""
+def _graph_around(timeline: Timeline, row: int) -> Follow | None:
+    """The innermost range of a graph that is open on the thread of a host's row as that begins; None on the device."""
+    trace = timeline.recording.trace
+    moment_ns, thread = int(trace.start_ns[row]), int(trace.thread[row])
+    if int(trace.kind[row]) in (*DEVICE_KINDS, EventKind.DEVICE_RANGE):
+        return None
     for group in timeline.groups:
         if group.kind is not LaneKind.GRAPHS:
             continue
         for number in reversed(range(group.first, group.first + group.count)):
             lane = timeline.lanes[number]
             at = int(np.searchsorted(lane.start_ns, moment_ns, side="right")) - 1
-            if at >= 0 and moment_ns < int(lane.end_ns[at]):
+            if at < 0 or moment_ns >= int(lane.end_ns[at]):
+                continue
+            if int(trace.thread[int(lane.row[at])]) == thread and int(lane.row[at]) != row:
                 return Follow("its graph", number, at)
     return None
 

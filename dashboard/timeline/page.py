@@ -102,7 +102,8 @@ def _note(timeline: Timeline) -> str | None:
 
 
 def _shade(one: Shade) -> dict[str, Any]:
-    return {"code": one.code, "label": one.label, "colour": one.colour, "pattern": one.pattern.value}
+    group = one.group.value
+    return {"code": one.code, "label": one.label, "colour": one.colour, "pattern": one.pattern.value, "group": group}
 
 
 def _side(one: ShownTimeline) -> dict[str, Any]:
@@ -119,6 +120,8 @@ def _side(one: ShownTimeline) -> dict[str, Any]:
         "graphs": [_calls(calls) for calls in _longest_first(timeline)],
         "groups": [_group(one, group) for group in timeline.groups],
         "gaps": _gap_sums(timeline),
+        "idle": quantities.duration(int(timeline.gaps.ns.sum())),
+        "used": {"graph": list(timeline.used.by_graph), "bound": list(timeline.used.by_bound)},
     }
 
 

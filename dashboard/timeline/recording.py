@@ -29,12 +29,15 @@ GRAPH_KINDS = (
 
 @dataclass(frozen=True, slots=True)
 class Recording:
-    """One trace. `budget` is None where it shows no work of any device; `costs` stand beside its rows of work."""
+    """One trace. `budget` is None where it shows no work of any device; `costs` stand beside its rows of work. `device`
+    is what it was judged for, None where nobody said.
+    """
 
     attribution: Attribution
     steps: Steps
     budget: TraceBudget | None
     costs: KernelCosts
+    device: Device | None = None
 
     @property
     def trace(self) -> Trace:
@@ -51,8 +54,8 @@ def recording_of(trace: Trace, device: Device | None) -> Recording:
     attribution = attribute(with_step_names(trace, steps))
     # Rows of the recorder itself are left out there, so that the steps' own rows have other numbers.
     steps = find_steps(attribution.trace)
-    budget = trace_budget(attribution, steps, device or device_of(trace))
-    return Recording(attribution, steps, budget, kernel_costs(attribution))
+    device = device or device_of(trace)
+    return Recording(attribution, steps, trace_budget(attribution, steps, device), kernel_costs(attribution), device)
 
 
 @dataclass(frozen=True, slots=True)

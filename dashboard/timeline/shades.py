@@ -7,7 +7,7 @@ from enum import Enum, IntEnum
 from typing import Final, assert_never
 
 from analyzer.core.budget import Part
-from analyzer.reporting.palette import GREY, OKABE_ITO, part_colour
+from analyzer.reporting.palette import COLLECTIVES, GREY, OKABE_ITO, part_colour
 
 
 class Pattern(Enum):
@@ -20,6 +20,14 @@ class Pattern(Enum):
     UPRIGHT = "upright"
     LEVEL = "level"
     CROSSED = "crossed"
+
+
+class ShadeGroup(Enum):
+    """Where a shade is seen: what a legend lists together."""
+
+    HOST = "host"
+    DEVICE = "device"
+    GAP = "gap"
 
 
 class Fixed(IntEnum):
@@ -47,7 +55,8 @@ class Fixed(IntEnum):
     GAP_COPY = 19
     GAP_COMMUNICATION = 20
     GAP_QUEUED = 21
-    GAP_UNEXPLAINED = 22
+    GAP_OUTSIDE = 22
+    GAP_UNEXPLAINED = 23
 
 
 FIRST_GRAPH: Final = len(Fixed)
@@ -65,6 +74,7 @@ class Shade:
     label: str
     colour: str
     pattern: Pattern
+    group: ShadeGroup
 
 
 def fixed_shades() -> tuple[Shade, ...]:
@@ -75,7 +85,7 @@ def fixed_shades() -> tuple[Shade, ...]:
 def graph_shades(labels: tuple[str, ...]) -> tuple[Shade, ...]:
     """One for each of the longest graphs, as many as there are colours that can be told apart."""
     return tuple(
-        Shade(FIRST_GRAPH + number, label, OKABE_ITO[number], _GRAPH_PATTERNS[number])
+        Shade(FIRST_GRAPH + number, label, OKABE_ITO[number], _GRAPH_PATTERNS[number], ShadeGroup.DEVICE)
         for number, label in enumerate(labels[:GRAPH_SHADES])
     )
 
@@ -104,7 +114,13 @@ def part_shade(part: Part) -> Fixed:
 
 def _fixed(one: Fixed) -> Shade:
     label, colour, pattern = _LOOKS[one]
-    return Shade(int(one), label, colour, pattern)
+    return Shade(int(one), label, colour, pattern, _group(one))
+
+
+def _group(one: Fixed) -> ShadeGroup:
+    if one <= Fixed.STEP:
+        return ShadeGroup.HOST
+    return ShadeGroup.GAP if one >= Fixed.GAP_STARVED else ShadeGroup.DEVICE
 
 
 _LOOKS: Final[dict[Fixed, tuple[str, str, Pattern]]] = {
@@ -124,11 +140,12 @@ _LOOKS: Final[dict[Fixed, tuple[str, str, Pattern]]] = {
     Fixed.LATENCY: ("kernels far under both roofs", part_colour(Part.LATENCY), Pattern.FALLING),
     Fixed.UNKNOWN_KERNEL: ("kernels of unknown cost", "#7A7A7A", Pattern.LEVEL),
     Fixed.COPY: ("copies", part_colour(Part.COPIES), Pattern.UPRIGHT),
-    Fixed.COMMUNICATION: ("collectives", "#009E73", Pattern.RISING),
+    Fixed.COMMUNICATION: ("collectives", COLLECTIVES, Pattern.RISING),
     Fixed.GAP_STARVED: ("starved: the host had not launched", part_colour(Part.STARVED), Pattern.NONE),
     Fixed.GAP_SYNC: ("sync: the host waited", part_colour(Part.SYNC), Pattern.RISING),
     Fixed.GAP_COPY: ("copies alone", part_colour(Part.COPIES), Pattern.UPRIGHT),
-    Fixed.GAP_COMMUNICATION: ("communication alone", "#009E73", Pattern.DOTS),
+    Fixed.GAP_COMMUNICATION: ("communication alone", COLLECTIVES, Pattern.DOTS),
     Fixed.GAP_QUEUED: ("between kernels launched in time", part_colour(Part.LATENCY), Pattern.FALLING),
+    Fixed.GAP_OUTSIDE: ("between steps, or outside of them", GREY, Pattern.LEVEL),
     Fixed.GAP_UNEXPLAINED: ("unexplained", part_colour(Part.OTHER), Pattern.CROSSED),
 }

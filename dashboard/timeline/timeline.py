@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -54,6 +54,14 @@ class Stretches:
 
 
 @dataclass(frozen=True, slots=True)
+class UsedShades:
+    """The codes that occur in any lane, in order, in either way to colour it."""
+
+    by_graph: tuple[int, ...]
+    by_bound: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class Timeline:
     """`lane_of_row` and `at_of_row` say where a trace row is drawn. `graph_labels` are what the trace rows that open a
     graph are called, `graph_keys` which graph it is; `region_labels` are those of the recording's regions. `start_ns`
@@ -63,6 +71,7 @@ class Timeline:
     recording: Recording
     groups: tuple[Group, ...]
     lanes: tuple[Lane, ...]
+    used: UsedShades
     lane_of_row: NDArray[np.int32]
     at_of_row: NDArray[np.int32]
     calls: tuple[GraphCalls, ...]
@@ -163,6 +172,7 @@ def _assembled(recording: Recording, found: list[_Events], told: _Told) -> Timel
         recording=recording,
         groups=tuple(groups),
         lanes=tuple(lanes),
+        used=UsedShades(_used(lane.by_graph for lane in lanes), _used(lane.by_bound for lane in lanes)),
         lane_of_row=lane_of_row,
         at_of_row=at_of_row,
         calls=told.calls,
@@ -174,6 +184,13 @@ def _assembled(recording: Recording, found: list[_Events], told: _Told) -> Timel
         start_ns=start,
         end_ns=max(end, start + 1),
     )
+
+
+def _used(columns: Iterable[Codes]) -> tuple[int, ...]:
+    found = np.zeros(np.iinfo(np.uint8).max + 1, dtype=np.bool_)
+    for codes in columns:
+        found[codes] = True
+    return tuple(np.flatnonzero(found).tolist())
 
 
 def _lanes(events: _Events) -> Iterator[Lane]:

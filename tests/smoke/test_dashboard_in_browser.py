@@ -230,6 +230,54 @@ def test_dark_and_light_follow_the_system_and_the_choice(open_page: Open, run_fo
     page.wait_for_function(f"({corner}).slice(0, 3).reduce((a, b) => a + b) > 600")
 
 
+def test_the_look_is_chosen_on_every_page_also_where_nothing_was_recorded(open_page: Open, tmp_path: Path) -> None:
+    write_report(a_report(), tmp_path / "report.json")
+    page = open_page(tmp_path, "look=dark", wait="#headline:not([hidden])", color_scheme="light")
+    background = "getComputedStyle(document.body).backgroundColor"
+    dark, chooser = "rgb(21, 24, 28)", "select[aria-label='light or dark']"
+    assert (page.evaluate(background), page.input_value(chooser)) == (dark, "dark")
+    page.select_option(chooser, "system")
+    assert page.evaluate(background) == "rgb(255, 255, 255)"
+    page.click("[data-page-link=findings]")
+    page.select_option(chooser, "dark")
+    assert page.evaluate(background) == dark
+    page.wait_for_function("location.hash.includes('look=dark') && location.hash.includes('page=findings')")
+
+
+def test_the_legend_lists_what_is_drawn_and_the_sums_of_the_gaps(open_page: Open, run_folder: Path) -> None:
+    page = open_page(run_folder)
+    device = page.locator("#gb-timeline .gb-legend").nth(1)
+    facts = page.evaluate("fetch('_timeline/facts').then((answer) => answer.json())")
+    listed = []
+    for by in ("graph", "bound"):
+        page.select_option("select[aria-label='colour kernels by']", by)
+        used = {code for side in facts["sides"] for code in side["used"][by]}
+        listed.append([one["label"] for one in facts["shades"] if one["group"] == "device" and one["code"] in used])
+        assert device.locator("li").all_inner_texts() == ["kernels and graphs", *listed[-1]]
+    page.wait_for_function("location.hash.includes('by=bound')")
+    page.evaluate("location.hash = '#page=timeline'")
+    page.wait_for_function("document.querySelector(\"select[aria-label='colour kernels by']\").value === 'graph'")
+    assert device.locator("li").all_inner_texts() == ["kernels and graphs", *listed[0]]
+    assert "gptlite.py:88" in listed[0]
+    assert [label for label in listed[0] if "bound" in label] == []
+    assert listed[0] != listed[1]
+    rows = page.locator("#gb-timeline .gb-gap-sums tbody tr").all_inner_texts()
+    assert rows[-1].split("\t") == ["together", *(side["idle"] for side in facts["sides"])]
+    starved = next(row for row in rows if row.startswith("starved"))
+    assert starved.split("\t")[1:] == [side["gaps"][0]["text"] for side in facts["sides"]]
+
+
+def test_both_sides_are_in_view_where_the_calls_of_the_host_would_push_the_second_out(open_page: Open) -> None:
+    page = open_page(GOLDEN)
+    kinds = page.evaluate("graphbound.shown.laneRows().map((row) => [row.side, row.group.kind])")
+    assert kinds.count([0, "host"]) == 3  # two levels of the thread, and the profiler's own row
+    beyond = page.evaluate(
+        "(() => { const row = graphbound.shown.laneRows().find((one) => one.side === 1 && one.group.kind === 'stream');"
+        " return row.y + row.height + graphbound.draw.AXIS - graphbound.shown.parts.stage.clientHeight })()"
+    )
+    assert beyond <= 0
+
+
 def test_at_400_px_nothing_runs_off_the_page(open_page: Open, run_folder: Path) -> None:
     for fragment, wait in (("page=timeline", PAINTED), ("page=overview", "#headline:not([hidden])")):
         page = open_page(run_folder, fragment, wait=wait, width=400)
@@ -265,7 +313,9 @@ def test_on_paper_a_page_is_light_as_narrow_as_the_paper_and_comes_back_as_it_wa
         assert page.evaluate("getComputedStyle(document.body).backgroundColor") == "rgb(255, 255, 255)"
         # Letters differ from machine to machine, and a browser shrinks what is a little wider.
         assert page.evaluate("document.documentElement.scrollWidth") <= 1.1 * A4_PX, name
-        assert page.locator("main button:visible, nav a:not([aria-current]):visible").count() == 0
+        assert (
+            page.locator("main button:visible, nav a:not([aria-current]):visible, [data-gb-look]:visible").count() == 0
+        )
         if name == "graphs":
             # Every column, also those that lie beyond the edge of the screen.
             assert "compile" in page.inner_text("#graphs-card table.gb-printed thead")

@@ -18,10 +18,10 @@ from analyzer.reporting.html import MOST_BYTES
 from analyzer.reporting.html_models import render_gate, render_runs
 from analyzer.reporting.renderer import Page
 from dashboard.inline import show
-from tests.gate_results import a_hostile_gate
+from tests.gate_results import a_check, a_gate, a_hostile_gate, a_model_gate
 from tests.goldens import FOLDER, RUNS
 from tests.rank_files import a_rank
-from tests.reports import a_report
+from tests.reports import a_report, at
 from tests.unit.dashboard.runs import a_run_folder
 
 sync_api = pytest.importorskip("playwright.sync_api")
@@ -96,6 +96,8 @@ def test_it_can_be_read_on_a_telephone_in_the_dark(browser: Any, pages: dict[str
     page = _open(browser, pages[name], wrong, viewport={"width": 400, "height": 800}, color_scheme="dark")
     page.evaluate("document.querySelectorAll('details').forEach((one) => { one.open = true })")
     assert page.evaluate("document.documentElement.scrollWidth") <= 400
+    spread = page.locator("#measured th", has_text="spread").bounding_box()
+    assert spread["x"] + spread["width"] <= 400
     colours = page.evaluate("[getComputedStyle(document.body).backgroundColor, getComputedStyle(document.body).color]")
     assert colours == ["rgb(21, 24, 28)", "rgb(236, 236, 236)"]
     page.context.close()
@@ -189,4 +191,28 @@ def test_of_a_check_and_of_several_models_no_name_lies_over_another_however_long
             assert page.evaluate(_BEYOND_ITS_CELL) == 0, file.name
             assert page.locator("script, img, main b").count() == 0
             page.context.close()
+    assert wrong == []
+
+
+@pytest.mark.parametrize("width", [400, 1000])
+def test_every_column_of_a_check_and_of_several_models_is_in_view(browser: Any, tmp_path: Path, width: int) -> None:
+    wrong: list[str] = []
+    long = a_check(
+        "cudagraph_refusals", where=at("modeling_granite.py:391"), message="one more refusal than before " * 4
+    )
+    runs = ModelRuns("2 models", (ModelRun("nets/large.py", a_report(), "runs/large-2026-11-30"),), "analyze")
+    for kind, text in (
+        ("gate", render_gate(a_gate(a_model_gate(checks=(long,))), Page())),
+        ("runs", render_runs(runs, Page())),
+    ):
+        file = tmp_path / f"{kind}.html"
+        file.write_text(text, encoding="utf-8")
+        page = _open(browser, file, wrong, viewport={"width": width, "height": 900})
+        table = page.locator("main .wide.sentences")
+        assert table.evaluate("(box) => box.scrollWidth <= box.clientWidth"), kind
+        assert table.get_by_role("row").count() == 2, kind
+        last = table.get_by_role("cell").last
+        assert last.inner_text() == {"gate": "modeling_granite.py:391", "runs": "runs/large-2026-11-30"}[kind]
+        assert last.bounding_box()["x"] + last.bounding_box()["width"] <= width
+        page.context.close()
     assert wrong == []

@@ -8,7 +8,7 @@ import socket
 import threading
 import urllib.error
 import urllib.request
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -16,7 +16,7 @@ import pytest
 from analyzer.core.errors import ExitCode, MissingExtraError, UnreadableFileError, UsageError
 from analyzer.reporting.json import write_report
 from dashboard import app as app_module
-from dashboard.app import ASSETS, LOOPBACK, Server, listen, make_app, make_server, serve
+from dashboard.app import ASSETS, LOOPBACK, ServedPages, Server, listen, make_app, make_server, serve
 from dashboard.first_paint import LATER_ID
 from dashboard.panels.panel import Page
 from dashboard.panels.panel_list import PANELS
@@ -80,6 +80,34 @@ def test_a_real_server_gives_the_page_and_its_layout(server: Server, run_folder:
     mine = [panel for panel in PANELS if panel.applies(run)]
     assert {panel.page for panel in mine} == set(Page) - {Page.RANKS}
     assert all(f'"id":"{panel.id}"' in layout.replace(" ", "") for panel in mine)
+
+
+def test_requests_that_wait_for_a_thread_are_answered_without_a_word(caplog: pytest.LogCaptureFixture) -> None:
+    pytest.importorskip("waitress")
+    let_go, busy = threading.Event(), threading.Semaphore(0)
+
+    def slow(environ: dict[str, object], start: Callable[..., object]) -> list[bytes]:
+        busy.release()
+        let_go.wait(60)
+        start("200 OK", [("Content-Length", "2")])
+        return [b"ok"]
+
+    server = make_server(ServedPages(slow, lambda name: None), None)
+    threading.Thread(target=_run_quietly, args=(server,), daemon=True).start()
+    answers: list[str] = []
+    asking = [threading.Thread(target=lambda: answers.append(_get(server.url)), daemon=True) for _ in range(12)]
+    with caplog.at_level("WARNING"):
+        for one in asking:
+            one.start()
+        for _ in range(app_module._THREADS):
+            assert busy.acquire(timeout=60)
+        let_go.wait(0.5)  # the others come to wait
+        let_go.set()
+        for one in asking:
+            one.join(60)
+    server.close()
+    assert answers == ["ok"] * 12
+    assert [record.getMessage() for record in caplog.records] == []
 
 
 def test_the_page_loads_nothing_from_elsewhere(run_folder: Path) -> None:

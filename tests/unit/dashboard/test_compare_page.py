@@ -10,7 +10,7 @@ import pytest
 from plotly.utils import PlotlyJSONEncoder
 
 from analyzer.comparing import compare_paths
-from analyzer.core.compared import Compared, Matched
+from analyzer.core.compared import Compared, ComparedRow, Fate, Matched
 from analyzer.reporting.compared_text import fate_text
 from analyzer.reporting.plain_text import plain
 from analyzer.run_listing import list_runs
@@ -192,6 +192,33 @@ def test_the_smallest_differences_are_one_bar_together() -> None:
     assert figure.layout.yaxis.ticktext[-1].endswith("smaller ones")
     total = found.after.whole_ns - found.before.whole_ns
     assert sum(x for trace in figure.data for x in trace.x) == pytest.approx(total / 1e6)
+
+
+def test_a_graph_is_a_bar_with_its_line_and_a_row_with_its_function(folder: Path) -> None:
+    pair = comparer(folder).pair(list_runs(folder), "slow", "fast")
+    assert isinstance(pair, RunPair)
+    assert pair.compared is not None
+    rows = pair_view(pair)[-1].children[1]
+    names = [row["c0"] for row in rows.rowData if row["c5"] == Matched.GRAPH.value]
+    assert "gptlite.py:41 in forward" in names
+    bars = difference_figure(pair.compared).layout.yaxis.ticktext
+    assert "gptlite.py:41" in bars
+
+
+def test_of_a_long_file_name_the_bar_keeps_the_end_with_the_line(compared: Compared) -> None:
+    row = ComparedRow(f"{'a' * 40}_granite.py:391 in forward", Matched.GRAPH, Fate.SLOWER, 1_000, 3_000, 1.0, 1.0)
+    after = replace(compared.before, whole_ns=compared.before.whole_ns + 2_000)
+    figure = difference_figure(replace(compared, rows=(row,), after=after))
+    assert figure.layout.yaxis.ticktext == ("…aa_granite.py:391",)
+
+
+def test_what_a_thing_was_called_is_a_column_only_where_it_was_called_otherwise(folder: Path) -> None:
+    pair = comparer(folder).pair(list_runs(folder), "slow", "fast")
+    assert isinstance(pair, RunPair)
+    assert pair.compared is not None
+    assert "called before" not in text_of(pair_view(pair))
+    rows = tuple(replace(row, was="net.py:7" if row.matched is Matched.GRAPH else None) for row in pair.compared.rows)
+    assert "called before" in text_of(pair_view(replace(pair, compared=replace(pair.compared, rows=rows))))
 
 
 def test_rows_stand_by_how_strictly_they_were_matched(folder: Path) -> None:

@@ -92,6 +92,51 @@ def test_gaps_are_the_window_without_its_computing_kernels_and_have_their_causes
     assert {Fixed.GAP_STARVED, Fixed.GAP_COPY, Fixed.GAP_COMMUNICATION} <= causes
 
 
+def test_what_lies_between_two_steps_is_a_gap_of_its_own_that_says_so() -> None:
+    run = Recording()
+    for _ in range(2):
+        with run.step():
+            run.host(20)
+            run.launch("gemm", us=5)
+            run.host(20)
+        run.host(30)
+    found = _timeline(run.trace())
+    gaps, budget = found.gaps, found.recording.budget
+    assert budget is not None
+    assert gaps.cause.tolist() == [Fixed.GAP_STARVED, Fixed.GAP_OUTSIDE, Fixed.GAP_STARVED]
+    assert int(gaps.ns.sum()) == budget.window.idle_ns
+    lane = next(group.first for group in found.groups if group.kind is LaneKind.GAPS)
+    told = event_facts(found, lane, 1, {})
+    assert told.title == "gap: between steps, or outside of them"
+    assert (_value(told, "duration"), _value(told, "step")) == ("30.0 µs", "none: between 1 and 2 of 2")
+    assert _value(told, "between steps, or outside of them") == "30.0 µs"
+
+
+def test_an_event_before_or_after_all_steps_says_that_it_is_in_none() -> None:
+    run = Recording()
+    run.launch("early", us=5)
+    run.host(9)
+    with run.step():
+        run.launch("in it", us=5)
+        run.synchronize()
+    run.launch("late", us=5)
+    found = _timeline(run.trace())
+    places = {name: _value(_facts(found, name), "step").partition(":")[2].strip() for name in ("early", "late")}
+    assert places == {"early": "before the first of 1", "late": "after the last of 1"}
+
+
+def test_the_shades_that_are_used_are_those_of_its_lanes(timeline: Timeline) -> None:
+    for used, columns in (
+        (timeline.used.by_graph, [lane.by_graph for lane in timeline.lanes]),
+        (timeline.used.by_bound, [lane.by_bound for lane in timeline.lanes]),
+    ):
+        assert list(used) == sorted({code for column in columns for code in column.tolist()})
+    assert Fixed.GAP_STARVED in timeline.used.by_graph
+    assert FIRST_GRAPH in timeline.used.by_graph
+    # Kernels of a graph are then coloured by their bound; the graphs' own lanes keep their colours.
+    assert set(timeline.used.by_bound) - set(timeline.used.by_graph)
+
+
 def test_kernels_have_the_colour_of_their_graph_and_the_longest_graph_the_first(timeline: Timeline) -> None:
     shades = {}
     for row in range(len(timeline.recording.trace)):
@@ -150,6 +195,18 @@ def test_the_queue_delay_is_from_the_end_of_the_launch_call() -> None:
     assert _value(_facts(timeline, "lost"), "queue delay").startswith("unknown")
 
 
+def test_a_kernel_says_what_memory_moves_for_it_alone_where_the_cache_is_known() -> None:
+    run = Recording(device_name="NVIDIA H100 80GB HBM3")
+    with run.op("aten::mul", ((4096, 4096), (4096, 4096)), ("float", "float")):
+        run.launch("vectorized_elementwise_kernel<4, x>", us=50)
+    facts = _facts(_timeline(run.trace()), "vectorized_elementwise_kernel<4, x>")
+    assert _value(facts, "bytes, at least").startswith("192 MiB")
+    # A third of what moves is written, and so are a third of the last 32 MiB, 2/3 of the cache: it still holds them.
+    assert _value(facts, "memory traffic, alone").startswith("about 181 MiB")
+    unknown = _timeline(a_recording().trace())
+    assert "memory traffic, alone" not in {fact.label for fact in _facts(unknown, "gemm", 1).facts}
+
+
 def test_unknown_costs_are_said_to_be_unknown(timeline: Timeline) -> None:
     assert _value(_facts(timeline, "relu"), "flops, bytes") == "unknown"
 
@@ -157,19 +214,42 @@ def test_unknown_costs_are_said_to_be_unknown(timeline: Timeline) -> None:
 def test_a_replay_leads_to_what_it_started(timeline: Timeline) -> None:
     facts = _facts(timeline, "cudaGraphLaunch")
     assert _value(facts, "device rows it started") == "2"
-    (follow,) = facts.follows
+    follow = facts.follows[0]
     assert (follow.lane, follow.at) == place_of(timeline, _row(timeline, "relu"))
 
 
 def test_an_operator_leads_to_the_first_kernel_of_those_it_started(timeline: Timeline) -> None:
     facts = _facts(timeline, "aten::mm")
     assert _value(facts, "device rows it started") == "3"
-    (follow,) = facts.follows
+    follow = facts.follows[0]
     assert (follow.lane, follow.at) == place_of(timeline, _row(timeline, "gemm"))
 
 
 def test_a_kernel_says_which_call_launched_it_and_how_long_that_took(timeline: Timeline) -> None:
     assert _value(_facts(timeline, "gemm"), "launched by") == "cudaLaunchKernel of host thread 100, which took 1.00 µs"
+
+
+def test_a_row_of_the_host_leads_to_the_graph_that_is_open_around_it_on_its_thread(timeline: Timeline) -> None:
+    inside, outside = _facts(timeline, "aten::mm"), _facts(timeline, "aten::add")
+    assert (_value(inside, "in"), _value(inside, "source"), inside.graph) == (
+        f"graph {a_key(1)}",
+        "model.py:41",
+        a_key(1),
+    )
+    graph = next(follow for follow in inside.follows if follow.label == "its graph")
+    opened = event_facts(timeline, graph.lane, graph.at, {a_key(1): "model.py:41"})
+    assert (opened.graph, _value(opened, "source")) == (a_key(1), "model.py:41")
+    assert "its graph" not in [follow.label for follow in opened.follows]
+    assert (outside.graph, [follow.label for follow in outside.follows]) == (None, ["what it started"])
+
+
+def test_a_row_of_another_thread_is_in_no_graph_of_this_one() -> None:
+    run = Recording()
+    with run.step(), run.graph(str(a_key(1))):
+        with run.on_thread(7), run.op("aten::pin_memory"):
+            run.host(3)
+        run.launch("gemm", us=4)
+    assert _facts(_timeline(run.trace()), "aten::pin_memory").graph is None
 
 
 def test_a_gap_says_its_causes_and_leads_to_what_ended_it(timeline: Timeline) -> None:

@@ -136,6 +136,7 @@ def _parts(events: list[dict[str, Any]]) -> dict[str, int]:
         Fixed.GAP_STARVED: Part.STARVED,
         Fixed.GAP_SYNC: Part.SYNC,
         Fixed.GAP_QUEUED: Part.LATENCY,
+        Fixed.GAP_OUTSIDE: Part.OTHER,
         Fixed.GAP_UNEXPLAINED: Part.OTHER,
     }
     sums: Counter[str] = Counter()

@@ -13,7 +13,7 @@ from analyzer.derive.attribution import Attribution, attribute
 from analyzer.derive.costs.cost import Cost
 from analyzer.derive.costs.instructions import JOINT, instructions_of_ops
 from analyzer.derive.kernel_costs import KernelCosts, cost_of_facts, from_graphs, generated_name, kernel_costs
-from analyzer.derive.residency import missed_rereads, resident_bytes
+from analyzer.derive.residency import memory_bytes, missed_rereads, resident_bytes, unwritten_bytes
 from tests.traces import Recording
 from tests.unit.derive.runs import HALF, A
 
@@ -157,3 +157,35 @@ def test_what_is_read_again_comes_from_memory_as_far_as_the_cache_does_not_hold_
     assert missed_rereads(cost, replace(device, l2_bytes=None)) == 0.0
     assert missed_rereads(cost, replace(device, kind="cpu")) == 0.0
     assert missed_rereads(Cost(0, 5_000), device) == 0.0
+
+
+def test_memory_moves_all_but_the_last_writes_which_the_cache_still_holds() -> None:
+    device = Device("cuda", "X", Source.MEASURED, l2_bytes=3_000)
+    copy = Cost(0, 20_000, reads=(10_000,), writes=(10_000,))
+    assert memory_bytes(copy, device) == pytest.approx(20_000 - 1_000)
+    # What is read pushes out what was written: of the last 2,000 bytes a tenth was.
+    assert memory_bytes(replace(copy, reads=(18_000,), writes=(2_000,)), device) == pytest.approx(20_000 - 200)
+    # No more than a third of the cache holds what memory has to get, whatever was read.
+    assert memory_bytes(replace(copy, reads=(), writes=(20_000,)), device) == pytest.approx(20_000 - 1_000)
+    assert memory_bytes(Cost(0, 900, reads=(500,), writes=(400,)), device) == pytest.approx(500)
+    assert memory_bytes(copy, device, 0.5) == pytest.approx(10_000 - 1_000)
+    again = replace(copy, rereads=4_000, reread_span=3_000)
+    assert memory_bytes(again, device) == pytest.approx(22_000 - 2_000 * 10_000 / 22_000)
+
+
+def test_where_the_cache_is_not_known_and_on_a_cpu_memory_moves_what_a_kernel_does() -> None:
+    cost = Cost(0, 900, reads=(500,), writes=(400,))
+    assert memory_bytes(cost, Device("cuda", "X", Source.MEASURED)) == pytest.approx(900)
+    assert memory_bytes(cost, Device("cpu", "X", Source.MEASURED, l2_bytes=3_000)) == pytest.approx(900)
+    assert memory_bytes(Cost(0, 0), Device("cuda", "X", Source.MEASURED, l2_bytes=3_000)) == pytest.approx(0)
+
+
+def test_what_a_small_kernel_writes_is_left_to_the_cache() -> None:
+    device = Device("cuda", "X", Source.MEASURED, l2_bytes=3_000, l2_bytes_per_s=1e9)
+    cost = Cost(0, 2_000, reads=(1_200,), writes=(500, 300))
+    assert unwritten_bytes(cost, device) == pytest.approx(800)
+    assert unwritten_bytes(replace(cost, bytes=2_001), device) == 0.0
+    assert unwritten_bytes(replace(cost, bytes=4_000), device, 0.5) == pytest.approx(400)
+    assert unwritten_bytes(cost, replace(device, kind="cpu")) == 0.0
+    assert unwritten_bytes(cost, replace(device, l2_bytes=None)) == 0.0
+    assert unwritten_bytes(cost, replace(device, l2_bytes_per_s=None)) == 0.0

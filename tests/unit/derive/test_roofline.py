@@ -291,6 +291,21 @@ def test_sectors_across_the_cache_are_traffic_unless_it_cannot_have_given_them()
     assert nearer.anomaly is None
 
 
+def test_writes_that_only_the_cache_gets_cross_to_it_at_half_its_rate() -> None:
+    device = replace(DEVICE, l2_bytes_per_s=1e13)
+    copy = Kernel("copy", 10_000, 0.0, 2e7, None, instructions=0.0, read_bytes=1e7, unwritten_bytes=1e7)
+    point = roof_point(copy, device, None)
+    # 10 MB of memory's take 2,500 of 10,000 ns, and 10 + 2 × 10 MB of the cache's 3,000.
+    assert point.memory_share == pytest.approx(0.30)
+    assert point.part is Part.LATENCY
+    assert point.memory_ns == pytest.approx(5_000), "what memory gets some time is the bound all the same"
+    fill = replace(copy, read_bytes=0.0, unwritten_bytes=2e7)
+    assert roof_point(fill, device, None).memory_share == pytest.approx(0.40)
+    assert roof_point(fill, device, None).part is Part.MEMORY
+    data_sheet = replace(device, source=Source.DATA_SHEET)
+    assert roof_point(fill, data_sheet, None).memory_share == pytest.approx(0.40)
+
+
 def test_what_only_writes_runs_as_fast_as_what_only_reads() -> None:
     device = replace(DEVICE, read_bytes_per_s=5e12)
     fill = Kernel("fill", LONG_NS, 0.0, 4.9e8, None, instructions=0.0, read_bytes=0.0)

@@ -21,9 +21,14 @@ LEAST_TENSOR_PERCENT = 50.0
         ("nvjet_sm90_tst_192x128_64x5_1x2_h_bz_coopB_bias_TNT", 1.0),
         ("nvjet_sm90_tst_256x128_64x4_1x2_h_bz_coopA_NNT", 0.75),
         ("nvjet_sm90_qqtst_128x128_128x6_2x1_v_bz_coopA_algo2_TNT", 0.75),
-        ("nvjet_sm90_tst_128x256_64x4_2x1_v_ssched_bz_coopA_TNN", 0.625),
+        # The longer side is the rows of the instructions, unless it is no multiple of 64.
+        ("nvjet_sm90_tst_128x256_64x4_2x1_v_ssched_bz_coopA_TNN", 0.75),
+        ("nvjet_sm90_hsh_128x192_64x5_2x1_v_bz_coopB_NNN", 1.0),
+        ("nvjet_sm90_tst_192x192_64x4_2x1_v_bz_coopB_TNN", 0.5 * (64 + 96) / 96),
+        ("nvjet_sm90_qqtst_144x128_128x6_1x2_h_bz_coopA_algo2_TNT", 0.5 * (64 + 144) / 144),
+        ("nvjet_sm90_tst_256x8_64x6_2x1_v_bz_NNT", 4.5),
         ("nvjet_sm90_tst_64x64_64x13_2x1_v_bz_NNT", 1.0),
-        ("nvjet_sm90_tst_112x128_64x7_2x1_v_bz_TNN", 0.75),
+        ("nvjet_sm90_tst_112x128_64x7_2x1_v_bz_TNN", 0.5 * (64 + 112) / 112),
         (
             "sm90_xmma_fprop_implicit_gemm_bf16bf16_bf16f32_f32_nhwckrsc_nhwc_tilesize256x64x32_warpgroupsize1x1x1_g1",
             1.0,
@@ -62,6 +67,25 @@ def test_counters_show_what_the_operands_reads_foretell() -> None:
         assert (shown > 1.0) is (ratio >= 1.0), "which of the two is nearer its peak"
         seen += 1
     assert seen >= 10
+
+
+@pytest.mark.parametrize(
+    ("tile", "split", "ratio", "kernels"), [("128x192_", "coopB", 1.0, 3), ("128x256_", "coopA", 0.75, 2)]
+)
+def test_counters_show_which_side_of_a_tile_is_the_rows_of_its_instructions(
+    tile: str, split: str, ratio: float, kernels: int
+) -> None:
+    golden = Path(__file__).parents[2] / "golden"
+    own = [
+        (c, c.memory_percent / c.tensor_percent)
+        for name in ("counters_held_out_h200", "counters_third_h200", "counters_fourth_h200")
+        for c in load(golden / name).counters
+        if f"_{tile}" in c.kernel and split in c.kernel and c.memory_percent and (c.tensor_percent or 0.0) > 60.0
+    ]
+    assert len(own) == kernels
+    for counted, shown in own:
+        assert shared_over_matrix(counted.kernel) == pytest.approx(ratio)
+        assert ratio <= shown <= ratio + ON_TOP
 
 
 TURNED_WITHIN = 0.15

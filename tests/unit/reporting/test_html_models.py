@@ -74,7 +74,7 @@ def test_findings_that_the_page_does_not_hold_are_in_the_report() -> None:
 def test_models_and_folders_that_differ_in_white_space_are_told_apart() -> None:
     runs = (ModelRun("my net.py", a_report(), "runs/a b"), ModelRun("my  net.py", a_report(), "runs/a  b"))
     page = render_runs(ModelRuns("2 models", runs, "analyze"), Page())
-    for text in ("<code>my␣net.py</code>", "<code>my␣␣net.py</code>", "<td>runs/a␣b</td>", "<td>runs/a␣␣b</td>"):
+    for text in ("<code>my␣net.py</code>", "<code>my␣␣net.py</code>", ">runs/a␣b</td>", ">runs/a␣␣b</td>"):
         assert text in page
     assert "<summary>my␣␣net.py: the report</summary>" in page
     gate = a_gate(a_model_gate(name="a b"), a_model_gate(name="a\tb"), a_model_gate(name="c d"))

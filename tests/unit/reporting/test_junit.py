@@ -13,7 +13,7 @@ from analyzer.reporting.renderer import Page
 from analyzer.reporting.word import Word
 from analyzer.version import VERSION
 from tests.gate_results import a_check, a_gate, a_model_gate
-from tests.reports import a_report, an_empty_report
+from tests.reports import a_report, an_empty_report, at
 
 PAGE = Page(rules=(Word("graph_break", "A"), Word("host_sync", "B")))
 
@@ -71,7 +71,10 @@ def test_a_skipped_check_says_why() -> None:
 
 def test_each_model_is_a_suite_and_one_that_did_not_run_an_error() -> None:
     root = ElementTree.fromstring(
-        junit.render_gate(a_gate(a_model_gate("one"), ModelGate("two", None, (), error="it raised")), Page())
+        junit.render_gate(
+            a_gate(a_model_gate("one"), ModelGate("two", None, (), error="it raised", error_at=at("n.py:3"))), Page()
+        )
     )
+    assert "at n.py:3" in (root.findtext(".//error") or "")
     assert [(suite.attrib["name"], suite.attrib["errors"]) for suite in root] == [("one", "0"), ("two", "1")]
     assert (root.attrib["failures"], root.attrib["errors"]) == ("1", "1")

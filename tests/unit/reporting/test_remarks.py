@@ -108,6 +108,14 @@ def test_a_model_that_did_not_run_is_an_error() -> None:
     lost = ModelGate("lost", None, (), error="it raised ValueError")
     (remark,) = gate_remarks(a_gate(lost), HOME)
     assert (remark.id, remark.level, remark.is_gated) == (DID_NOT_RUN, Level.ERROR, True)
+    assert remark.place == Place(None, None)
+    (remark,) = gate_remarks(a_gate(replace(lost, error_at=at("/home/ada/net.py:12"))), HOME)
+    assert remark.place == Place("net.py", 12)
+
+
+def test_a_report_that_ended_early_says_so_at_the_line_that_ended_it() -> None:
+    partial = report_remarks(a_report(partial="it raised", partial_at=at("/home/ada/net.py:12"), findings=()), HOME)
+    assert [(remark.id, remark.place) for remark in partial] == [(PARTIAL, Place("net.py", 12))]
 
 
 def test_every_line_that_a_failed_check_is_about_is_said_at_its_own_line() -> None:
