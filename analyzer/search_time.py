@@ -15,8 +15,8 @@ call, and its warm-up. The promise of issue 4 for a model of one graph."""
 LEAST_S: Final = 20.0
 """Of search, however fast the model compiles: one more compilation and a handful of trials of a small model."""
 
-MORE_GRAPHS_S: Final = 12.0
-"""For each graph beyond the first: four trials of three seconds. A model of several graphs is compiled no more often
+MORE_GRAPHS_S: Final = 18.0
+"""For each graph beyond the first: four trials of three seconds, and one candidate that takes some to compile. A model of several graphs is compiled no more often
 for it, but each is tried alone."""
 
 VERIFY_S: Final = 9.0

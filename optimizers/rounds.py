@@ -61,8 +61,10 @@ def second_round(
     kernels = tuple(_on(base, one, all_of) for one in _untried(all_of.of(Role.KERNELS, is_dear=False), trials))
     kernels += _stacked(all_of, trials, gain)
     if base is None and target.bound in (Bound.CPU, Bound.UNDECIDED):
-        # No cheap way to launch was to be had: where the host is late, the dear one is worth more than other kernels.
-        return (*whole, *launch, *dear, *kernels)
+        # No cheap way to launch was to be had: where the host is late, fewer kernels and the dear way to launch are
+        # worth more than other kernels.
+        fewer = tuple(one for one in all_of.of(Role.KERNELS, is_dear=True) if one.tunes_products)
+        return (*whole, *launch, *_untried(fewer, trials), *dear, *kernels)
     return (*whole, *kernels, *launch, *dear)
 
 

@@ -21,7 +21,7 @@ from optimizers.joint import BEST_OF_EACH, TIE, Wins, best_whole, joint_trials
 from optimizers.pace import Pace, Proposal, fitting
 from optimizers.rounds import ROUNDS, split_of
 from optimizers.trials import CandidateTrial, Choices, Found, JointTrial, Lab, Target, compared, step_ratio
-from optimizers.worth import why_not
+from optimizers.worth import PAYS, why_not
 
 MAX_GRAPHS: Final = 12
 """Graphs tried one by one, the costliest first; the rest follow the plan's most common choice."""
@@ -39,8 +39,8 @@ GPTlite took over 100 s on an H200, in which a search of 117 s had no trial; mor
 compiled, because each build costs a warm-up of its own."""
 
 LOST_ELSEWHERE: Final = 2
-"""Graphs of one verdict on which a candidate gained nothing before it is left out for the others, where time is short.
-Each trial takes seconds, and ten graphs of one model are seldom of ten kinds."""
+"""Graphs of one verdict on which a candidate was never the best before it is left out for the others, where time is
+short. Each trial takes seconds, and ten graphs of one model are seldom of ten kinds."""
 
 Tried = CandidateTrial | JointTrial
 
@@ -115,7 +115,9 @@ class _Search:
             ]
             ranked += [(rank, Proposal(target, contender)) for rank, contender in enumerate(worth)]
         # One candidate for each graph before the second for any: where time runs out, no graph is left with nothing.
-        self._try([proposal for _, proposal in sorted(ranked, key=lambda each: each[0])])
+        # Of one rank, what is known to promise something before what has to show it.
+        ranked.sort(key=lambda each: (each[0], not _is_promising(each[1])))
+        self._try([proposal for _, proposal in ranked])
 
     def _is_worth(self, target: Target, contender: Contender) -> bool:
         """Whether it is to be tried; its trial says why, where it is not."""
@@ -159,12 +161,18 @@ class _Search:
         target, contender = proposal.target, proposal.contender
         if contender.is_asked or self._lab.left_s() is None:
             return False
-        alike = {one.digest for one in self._targets if one.bound is target.bound}
-        found = [t for t in self._measured() if t.candidate == contender.id and t.digest in alike]
-        if len(found) < LOST_ELSEWHERE or any(map(self._gain, found)):
+        alike = [one for one in self._targets if one.bound is target.bound and one is not target]
+        found = [t for one in alike for t in self._of(one) if t.candidate == contender.id and _is_known(t)]
+        if len(found) < LOST_ELSEWHERE or any(map(self._is_best, found)):
             return False
-        self._leave(proposal, f"it gained nothing on {len(found)} other graphs that are bound by the same")
+        self._leave(proposal, f"on {len(found)} other graphs that are bound by the same it was not the best")
         return True
+
+    def _is_best(self, trial: CandidateTrial) -> bool:
+        """Whether no other candidate of its graph gained as much, and it gained at all."""
+        gain = self._gain(trial)
+        rivals = [t for t in self._trials.values() if t.digest == trial.digest and t.candidate != trial.candidate]
+        return gain > 0 and all(self._gain(rival) < gain for rival in rivals)
 
     def _at_once(self, proposals: Sequence[Proposal]) -> tuple[Proposal, ...]:
         seconds = itertools.accumulate(map(self._pace.compile_s, proposals))
@@ -348,6 +356,14 @@ class _Search:
         self._trials[target.digest, candidate] = tried
         total = max(len(self._trials), len(self._targets) * len(self._all.single))
         self._lab.tried(tried, len(self._trials), total)
+
+
+def _is_promising(proposal: Proposal) -> bool:
+    return (proposal.target.predicted_saving(proposal.contender.id) or 0.0) >= PAYS
+
+
+def _is_known(trial: CandidateTrial) -> bool:
+    return trial.trial.outcome in (TrialOutcome.MEASURED, TrialOutcome.WRONG_RESULT)
 
 
 def _key(choices: Choices) -> tuple[tuple[str, str], ...]:

@@ -773,7 +773,7 @@ def test_what_gained_nothing_on_two_graphs_of_a_verdict_is_left_out_for_the_othe
     lab = FakeLab(additive({(target.digest, "cuda_graphs"): MS // 2 for target in TEN}), left=1000.0, keeps=True)
     found = find(TEN, lab, CUDA_GRAPHS, EAGER)
     assert sum(outcomes(found)[target.digest, "eager"] is TrialOutcome.MEASURED for target in TEN) == 2
-    assert any("gained nothing on 2 other graphs" in str(t.trial.reason) for t in found.trials if t.digest == "g9")
+    assert any("it was not the best" in str(t.trial.reason) for t in found.trials if t.digest == "g9")
     assert all(outcomes(found)[target.digest, "cuda_graphs"] is TrialOutcome.MEASURED for target in TEN)
 
 
@@ -801,3 +801,40 @@ def test_where_nothing_is_alike_nothing_is_merged() -> None:
     lab = FakeLab(additive({("a", "cuda_graphs"): 4 * MS, ("a", "grouped"): MS}))
     found = find((replace(A_DECODER, outline=Outline(products=4)),), lab, CUDA_GRAPHS, GROUPED)
     assert reason(found, "grouped+cuda_graphs") == "nothing in the graph is alike"
+
+
+def test_what_won_less_than_another_on_two_graphs_is_left_out_for_the_others_too() -> None:
+    """Frozen weights beat the default on top of the CUDA graph that they make slower."""
+    savings = {
+        (target.digest, name): ns for target in TEN for name, ns in (("cuda_graphs", MS // 2), ("frozen", -MS // 8))
+    }
+    found = find(TEN, FakeLab(additive(savings), left=1000.0, keeps=True), CUDA_GRAPHS, FROZEN)
+    tried = [outcomes(found)[target.digest, "frozen+cuda_graphs"] for target in TEN]
+    assert tried.count(TrialOutcome.MEASURED) == 2
+    assert found.best == {target.digest: "cuda_graphs" for target in TEN}
+
+
+def test_where_the_host_is_late_fewer_kernels_come_before_the_dear_launch() -> None:
+    """24 products save 12.5 µs each, 3 % of a step of 10 ms; replayed they would save 0.4 %."""
+
+    def cost(choices: Choices) -> Trial:
+        if "cuda_graphs" in choices.values():
+            return Trial(TrialOutcome.REFUSED, "mutated inputs")
+        return additive({("a", "triton_gemm"): MS, ("a", "cpp_wrapper"): MS})(choices)
+
+    lab = FakeLab(cost)
+    target = replace(a_target("a", share=0.9, starved=0.8), outline=Outline(products=24))
+    find((target,), lab, CUDA_GRAPHS, CPP_WRAPPER, TRITON)
+    asked = [choices["a"] for choices in lab.asked]
+    assert asked.index("triton_gemm") < asked.index("cpp_wrapper")
+    lab = FakeLab(additive({("a", "cuda_graphs"): 4 * MS}))
+    found = find((target,), lab, CUDA_GRAPHS, TRITON)
+    assert "a launch or two" in reason(found, "triton_gemm+cuda_graphs")
+
+
+def test_of_one_rank_what_promises_something_comes_first() -> None:
+    first, second = a_target("a", share=0.5, starved=0.4), a_target("b", share=0.4, starved=0.3)
+    first = replace(first, predicted_ns={})
+    lab = FakeLab(additive({}))
+    find((first, second), lab, CUDA_GRAPHS)
+    assert lab.asked[:2] == [{"b": "cuda_graphs"}, {"a": "cuda_graphs"}]
