@@ -9,8 +9,8 @@ from typing import Final
 from analyzer.core.activity import CopyDirection
 from analyzer.core.device import Device, Source, Versions
 from analyzer.core.finding import Finding, RuleFailure
-from analyzer.core.graphs import GapKey, Graph, Region, SourceLine
-from analyzer.core.plan import EAGER, FUSED
+from analyzer.core.graphs import GapKey, Graph, SourceLine
+from analyzer.core.plan import EAGER
 from analyzer.core.report import (
     DEFAULT_PLAN,
     MOST_SAMPLES,
@@ -28,12 +28,12 @@ from analyzer.core.trial import Comparison
 from analyzer.core.verdict import Bound, Verdict
 from analyzer.derive.compare import compare
 from analyzer.diagnosis import Diagnosis, Judged
-from analyzer.doubts import doubt, doubt_notes, doubted, is_disturbed
+from analyzer.doubts import doubt, doubt_notes, doubted
+from analyzer.facts_of_run import before_ns, capture_told, chosen, elapsed_ns, facts_of
 from analyzer.headline import headline
 from analyzer.measured import Measured
 from analyzer.reporting.rows import graph_label
 from analyzer.rules.evidence import ended_by
-from analyzer.rules.facts import Facts, RegionFacts
 from analyzer.rules.runner import run_rules
 from analyzer.session_words import way
 from analyzer.set_notes import input_sets, set_notes
@@ -41,7 +41,7 @@ from optimizers.candidates.pair import caveat_of
 from optimizers.trials import CandidateTrial
 
 UNKNOWN_VERSIONS: Final = Versions(graphbound="unknown", python="unknown", torch="unknown")
-NOT_TIMED: Final = "the run ended before it was timed"
+NOT_TIMED: Final = "it was captured, and never timed"
 MAX_UNCALLED: Final = 3
 """Graphs that are named in the note on those without a row; all of them are in report.json."""
 
@@ -63,7 +63,7 @@ def assemble(measured: Measured, *, target: str, next_command: str) -> Report:
         workload=measured.facts or _unknown_workload(target),
         device=measured.device or _unmeasured(measured.facts),
         versions=measured.versions or UNKNOWN_VERSIONS,
-        capture=measured.capture,
+        capture=capture_told(measured),
         graphs=graphs,
         eager_gaps=_gaps(measured),
         step_ns=measured.timing.step_ns if measured.timing else measured.eager_ns,
@@ -81,6 +81,7 @@ def assemble(measured: Measured, *, target: str, next_command: str) -> Report:
         stages=tuple(measured.stages),
         notes=_notes(measured, graphs),
         partial=measured.partial,
+        partial_at=measured.partial_at,
         next_command=next_command,
         input_sets=input_sets(measured),
         host_waits=_host_waits(before),
@@ -96,7 +97,7 @@ def _findings(
     """What the rules found, and which of them failed. `why` is the doubt about the passes, None without one."""
     if measured.capture is None:
         return (), ()
-    findings, failures = run_rules(_facts(measured, plans))
+    findings, failures = run_rules(facts_of(measured, plans))
     if why is None:
         return findings, failures
     # The pattern was seen all the same; what it costs is of a pass that is not believed.
@@ -185,26 +186,6 @@ def _comparison(measured: Measured) -> Comparison | None:
     return compare(checked.default.step_ns, checked.planned.step_ns, checked.planned.accuracy)
 
 
-def _facts(measured: Measured, plans: tuple[PlanTrial, ...]) -> Facts:
-    regions = measured.before.regions if measured.before else ()
-    return Facts(
-        workload=measured.facts,
-        capture=measured.capture,
-        step_ns=measured.timing.step_ns.median_ns if measured.timing else None,
-        regions=tuple(
-            RegionFacts(j.region, j.budget.budget.elapsed_ns, j.budget.budget, j.budget.kernels_per_step)
-            for j in regions
-            if j.budget.budget is not None
-        ),
-        plans=plans,
-        device=measured.device,
-        environment=measured.environment,
-        ops=measured.ops,
-        activity=measured.before.activity if measured.before else None,
-        is_disturbed=is_disturbed(measured),
-    )
-
-
 def _graphs(measured: Measured) -> tuple[GraphReport, ...]:
     graphs = measured.capture.graphs if measured.capture else ()
     return tuple(_graph(graph, measured) for graph in graphs)
@@ -226,9 +207,9 @@ def _graph(graph: Graph, measured: Measured) -> GraphReport:
         budget=before.budget.budget if before else None,
         busy_ns=before.budget.busy_ns if before else None,
         candidates=_candidates(graph, measured),
-        chosen=_chosen(graph, measured),
-        before_ns=_before_ns(graph.key, before, measured),
-        after_ns=_elapsed(after),
+        chosen=chosen(graph.key, measured),
+        before_ns=before_ns(graph.key, before, measured),
+        after_ns=elapsed_ns(after),
         verdict_after=after.verdict if after else None,
         budget_after=after.budget.budget if after else None,
         is_in_step=measured.timing is None or before is not None or _calls(graph, measured) > 0,
@@ -244,24 +225,6 @@ def _verdict(judged: Judged | None, measured: Measured) -> Verdict:
     if judged is not None:
         return judged.verdict
     return Verdict(Bound.UNDECIDED, None, (), missing=NOT_TIMED if measured.before is None else NOT_CALLED)
-
-
-def _before_ns(region: Region, judged: Judged | None, measured: Measured) -> int | None:
-    """The region under the default, timed beside the plan where one was verified, else in the first clean pass."""
-    checked = measured.verification
-    beside = checked.default_timing.regions if checked and checked.default_timing else ()
-    again = next((timing.elapsed_ns.median_ns for timing in beside if timing.region == region), None)
-    return _elapsed(judged) if again is None else again
-
-
-def _elapsed(judged: Judged | None) -> int | None:
-    return judged.budget.budget.elapsed_ns if judged and judged.budget.budget else None
-
-
-def _chosen(graph: Graph, measured: Measured) -> str:
-    if measured.plan is None:
-        return FUSED
-    return measured.plan.candidate(graph.key) if measured.plan.is_compiled else EAGER
 
 
 def _without_predictions(graphs: tuple[GraphReport, ...]) -> tuple[GraphReport, ...]:
@@ -320,8 +283,8 @@ def _gap(key: GapKey, judged: Judged, measured: Measured) -> GapReport:
         verdict=judged.verdict,
         budget=judged.budget.budget,
         kernels_per_step=judged.budget.kernels_per_step,
-        before_ns=_before_ns(key, judged, measured),
-        after_ns=_elapsed(after),
+        before_ns=before_ns(key, judged, measured),
+        after_ns=elapsed_ns(after),
     )
 
 

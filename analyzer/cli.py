@@ -94,10 +94,14 @@ class _PrintVersion(argparse.Action):
 
 
 def report_error(error: GraphboundError) -> int:
-    """Say it on stderr; the exit code that it ends with."""
+    """Say it on stderr, and beside the change where a runner of GitHub reads it; the exit code that it ends with."""
     _say(f"error: {error.message}")
     if error.hint is not None:
         _say(f"hint: {error.hint}")
+    if _is_on_runner():
+        from analyzer.reporting.github import error_command  # numpy: a mistyped command does without elsewhere
+
+        _write(error_command(error.message, error.hint))
     if _is_debugging():
         traceback.print_exception(error)
     return int(error.exit_code)
@@ -144,10 +148,23 @@ def _drop_stdout() -> None:
 
 
 def _say(text: str) -> None:
+    shown = plain_lines(text)
+    if _is_on_runner():
+        from analyzer.reporting.github import log_lines  # as above
+
+        shown = log_lines(shown)  # a name in it may have a line that begins like one of the runner's commands
+    _write(shown)
+
+
+def _is_on_runner() -> bool:
+    return os.environ.get("GITHUB_ACTIONS") == "true"
+
+
+def _write(line: str) -> None:
     if sys.stderr is None:  # closed by whoever started us
         return
     encoding = sys.stderr.encoding or "utf-8"
-    print(plain_lines(text).encode(encoding, errors="replace").decode(encoding), file=sys.stderr)
+    print(line.encode(encoding, errors="replace").decode(encoding), file=sys.stderr)
 
 
 def _is_debugging() -> bool:

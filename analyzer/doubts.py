@@ -29,6 +29,10 @@ OUTRUN: Final = (
     "the machine changed between the clean pass and the recorded one, which took less than half as long although it "
     "was profiled: measure again on an idle machine"
 )
+OUTRUN_BY_PROBES: Final = (
+    "the machine changed within the clean pass: steps with a clock around each graph took less than half as long as "
+    "those without: measure again on an idle machine"
+)
 TICKED: Final = (
     "the steps' times are whole ticks of the scheduler, not of the model: measure again on an idle machine, with a CPU "
     "quota of whole cores"
@@ -54,7 +58,7 @@ def doubt(measured: Measured) -> str | None:
     drift = _drift(measured)
     if drift is not None and drift.factor > MOST_DRIFT:
         return f"the machine changed between the clean pass and {drift.compared}: measure again on an idle machine"
-    return OUTRUN if _is_outrun(measured) else None
+    return next((why for why, is_so in _outruns(measured) if is_so), None)
 
 
 def doubted(measured: Measured) -> Measured:
@@ -73,7 +77,8 @@ def is_disturbed(measured: Measured) -> bool:
     crowds = (measured.timing.crowd if measured.timing else None, _compared_crowd(measured))
     drift = _drift(measured)
     is_crowded = any(crowd is not None and crowd.is_crowded for crowd in crowds)
-    return is_crowded or _is_outrun(measured) or (drift is not None and drift.factor > DRIFT)
+    is_outrun = any(is_so for _, is_so in _outruns(measured))
+    return is_crowded or is_outrun or (drift is not None and drift.factor > DRIFT)
 
 
 def doubt_notes(measured: Measured) -> tuple[str, ...]:
@@ -221,11 +226,15 @@ def _apart(one_ns: int, other_ns: int) -> float:
     return max(one_ns, other_ns) / max(min(one_ns, other_ns), 1)
 
 
-def _is_outrun(measured: Measured) -> bool:
-    """Whether the recorded steps, which the profiler can only lengthen, were far shorter than those without it."""
-    if measured.timing is None or measured.profiled_step_ns is None:
-        return False
-    return measured.timing.step_ns.median_ns > MOST_DRIFT * measured.profiled_step_ns
+def _outruns(measured: Measured) -> tuple[tuple[str, bool], ...]:
+    """Whether steps that something was put around, which can only lengthen them, were far shorter than those without;
+    by what is then said.
+    """
+    if measured.timing is None:
+        return ()
+    clean_ns, probed_ns = measured.timing.step_ns.median_ns, measured.timing.probed_step_ns.median_ns
+    laden = ((OUTRUN, measured.profiled_step_ns), (OUTRUN_BY_PROBES, probed_ns))
+    return tuple((why, ns is not None and clean_ns > MOST_DRIFT * ns) for why, ns in laden)
 
 
 def _drift_notes(measured: Measured) -> tuple[str, ...]:

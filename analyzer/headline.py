@@ -68,6 +68,8 @@ def _is_compiled(measured: Measured) -> bool:
 
 def _bound(measured: Measured) -> str:
     if measured.before is None:
+        if measured.partial is None:
+            return "No verdict: the model was compiled and called, and no step of it was timed or profiled"
         return "No verdict: the run ended before the model was timed and profiled"
     step = measured.before.step
     part = max(Part, key=lambda part: _ns(step, part))

@@ -152,6 +152,7 @@ class _Run:
             if self._measured.facts is None:
                 raise  # nothing was measured: the message is all there is to say
             self._measured.partial = error.message if error.hint is None else f"{error.message} ({error.hint})"
+            self._measured.partial_at = error.where
             exit_code = error.exit_code
         except Exception as fault:  # ours: it is raised on, and what was measured is kept all the same
             self._measured.partial = f"Graphbound itself failed: {type(fault).__name__}: {fault}"
@@ -256,7 +257,7 @@ class _Run:
             measured.uncompiled = self._driver.call("uncompiled")
             measured.compile_ns = self._driver.call("compile_times")
             if self._settings.optimize:  # the search alone asks, and of a large graph it takes seconds
-                measured.merged_shares = self._driver.call("merged_shares")
+                measured.outlines = self._driver.call("outlines")
             reasons = dict.fromkeys(measured.uncompiled.values())
             measured.notes += [f"a graph was left uncompiled: {reason}" for reason in reasons]
             self._keep_code()

@@ -14,7 +14,7 @@ from typing import Any, Final
 
 from analyzer.checking.sources import FileSources
 from analyzer.checking.subjects import graphs_in_process
-from analyzer.core.errors import GraphboundError, UsageError
+from analyzer.core.errors import GraphboundError, UsageError, UserProgramError
 from analyzer.core.report import Report
 from analyzer.core.shell import shell_path
 from analyzer.gate.reading import Needs
@@ -31,6 +31,9 @@ MAX_LINES: Final = 12
 """Below one claim."""
 _FLAG: Final = re.compile(r"--(device|mode) (\w+)")
 RULE_IDS: Final = tuple(rule.id for rule in RULES)
+_OURS: Final = tuple(
+    f"{Path(__file__).resolve().parents[1] / name}{os.sep}" for name in ("analyzer", "collectors", "optimizers")
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,7 +81,7 @@ class Bottleneck:
             plan = None if self._settings.plan is None else read_plan(self._settings.plan)
             report = self._report(claims)
         except GraphboundError as error:
-            raise _with_hint(error) from error.__cause__
+            raise _with_hint(error) from _cause(error)
         sources = FileSources(self._settings.root, Path.cwd())
         found = misses(claims, report, sources, sources.silences(report, RULE_IDS), plan)
         if found:
@@ -93,14 +96,17 @@ class Bottleneck:
         try:
             return self._of(needs_steps=self._settings.runs)
         except GraphboundError as error:
-            raise _with_hint(error) from error.__cause__
+            raise _with_hint(error) from _cause(error)
 
     def _report(self, claims: Claims) -> Report:
         needs_steps = claims.needs > Needs.GRAPHS
         if needs_steps and not self._settings.runs:
             named = [claim.gate.id for claim in claims.gates if claim.gate.needs > Needs.GRAPHS]
             named += ["bound"] if claims.bounds else []
-            raise UsageError(f"{', '.join(named)}: told by a step that is run, and runs=False was given")
+            tells = "is told" if len(named) == 1 else "are told"
+            raise UsageError(
+                f"{', '.join(named)} {tells} by a step that is run, and bottleneck(…, runs=False) runs none"
+            )
         # A search and a plan tell more of the graphs too: what a CUDA graph refuses.
         tells_more = self._settings.optimize or self._settings.plan is not None
         return self._of(needs_steps=needs_steps or (self._settings.runs and tells_more))
@@ -181,6 +187,22 @@ def _is_no_detail_of_torch(record: logging.LogRecord) -> bool:
 def _pattern(given: str | re.Pattern[str] | None) -> str:
     # What is set in C is plain text, and what Python sets a compiled pattern.
     return "" if given is None else re.escape(given) if isinstance(given, str) else given.pattern
+
+
+def _cause(error: GraphboundError) -> BaseException | None:
+    """What the user's program raised, as pytest is to show it: below our last frame. None behind an error of usage,
+    whose sentence is all there is to it; what is our own fault keeps every frame.
+    """
+    cause = error.__cause__
+    if cause is None or isinstance(error, UsageError):
+        return None
+    if not isinstance(error, UserProgramError):
+        return cause
+    below = step = cause.__traceback__
+    while step is not None:
+        below = step.tb_next if step.tb_frame.f_code.co_filename.startswith(_OURS) else below
+        step = step.tb_next
+    return cause if below is None else cause.with_traceback(below)
 
 
 def _with_hint(error: GraphboundError) -> GraphboundError:

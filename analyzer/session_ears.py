@@ -93,7 +93,7 @@ class Announcer:
 
     def compiling(self, key: GraphKey, candidate: AnyCandidate) -> None:
         self._clock.begin(key.digest, candidate.id)
-        self._log.compiling = key
+        self._log.compiling, self._log.cuda_graphs.compiling = key, candidate.id
         self._announce(Event(f"compiling {candidate.title}", key, candidate.id))
 
     def compiled(self, key: GraphKey, candidate: AnyCandidate, dynamo: Any, aot: Any) -> None:
@@ -121,5 +121,5 @@ class Announcer:
 
     def finished(self, key: GraphKey, candidate: AnyCandidate) -> None:
         self._clock.end(key.digest, candidate.id)
-        self._log.compiling = None
+        self._log.compiling = self._log.cuda_graphs.compiling = None
         self._announce(Event(f"compiled {candidate.title}", key, candidate.id, is_over=True))

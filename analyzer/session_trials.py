@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
-from analyzer.core.graphs import GraphKey
+from analyzer.core.graphs import CudaGraphSkip, GraphKey
 from analyzer.core.plan import FUSED
 from analyzer.core.run import Way
 from analyzer.core.samples import Samples
@@ -14,6 +14,7 @@ from analyzer.core.trial import Accuracy, RegionTime, Trial, TrialOutcome
 from analyzer.session_ears import CompileClock
 from analyzer.session_words import nothing_compiled, outcome, wrong_reason
 from collectors.capture import GraphLog
+from collectors.cuda_graph_log import UNNAMED_PARTITION
 from collectors.memory import Footprint, TrialMemory
 from collectors.probe import Probe
 from collectors.step import Stepper
@@ -53,11 +54,12 @@ class Bench:
     def measure(self, tried: Mapping[str, str]) -> Trial:
         """Select, warm up, judge and time. Raises what the candidates raise."""
         self.backend.select(tried)
+        self.log.cuda_graphs.selected = dict(tried)
         memory = TrialMemory(self.device)
         warmup_ns, _ = warm_up(self.stepper, self.log)
         refused = self._refusals(tried)
         if refused is not None:
-            return Trial(outcome=TrialOutcome.REFUSED, reason=refused)
+            return Trial(outcome=TrialOutcome.REFUSED, reason=refused, skips=self.log.cuda_graphs.skips_of(tried))
         accuracy = self.judge(self.stepper, changes_of(tried.values()))
         against, step_ns = self.samples(tried, min(warmup_ns))
         needed = self._footprint(memory, tried)
@@ -77,6 +79,7 @@ class Bench:
             regions=regions,
             python_fallbacks=self._python_fallbacks(tried),
             is_partitioned=any(self.backend.is_partitioned(digest, candidate) for digest, candidate in tried.items()),
+            skips=self._skips(tried, regions),
         )
 
     def samples(self, tried: Choices, step_ns: int, other: Choices = NOTHING) -> tuple[Samples, Samples]:
@@ -101,10 +104,20 @@ class Bench:
         found = (self.backend.python_fallbacks(digest, candidate) for digest, candidate in tried.items())
         return tuple(dict.fromkeys(op for ops in found for op in ops))
 
+    def _skips(self, tried: Mapping[str, str], regions: Sequence[RegionTime]) -> tuple[CudaGraphSkip, ...]:
+        """What torch said of the CUDA graphs of what is tried. Why it took a graph apart it says when it compiles, and
+        not where it has the graph in its cache.
+        """
+        heard = self.log.cuda_graphs.skips_of(tried)
+        told = {skip.key.digest for skip in heard if skip.key is not None}
+        apart = {digest for digest, candidate in tried.items() if self.backend.is_partitioned(digest, candidate)}
+        silent = (region.key for region in regions if region.key.digest in apart - told)
+        return (*heard, *(CudaGraphSkip(key, None, UNNAMED_PARTITION) for key in silent))
+
     def _refusals(self, tried: Mapping[str, str]) -> str | None:
         """Torch's reason, where it refused CUDA graphs to every graph that was to have them."""
-        wanting = [digest for digest, candidate in tried.items() if uses_cuda_graphs(candidate)]
-        reasons = [self.log.refusal(digest) for digest in wanting]
+        wanting = [(digest, candidate) for digest, candidate in tried.items() if uses_cuda_graphs(candidate)]
+        reasons = [self.log.cuda_graphs.refusal(digest, candidate) for digest, candidate in wanting]
         return reasons[0] if wanting and all(reasons) else None
 
 

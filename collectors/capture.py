@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import re
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Final
@@ -15,7 +15,6 @@ from torch.utils.flop_counter import flop_registry, sdpa_backward_flop_count, sd
 
 from analyzer.core.graphs import (
     Capture,
-    CudaGraphSkip,
     Direction,
     Graph,
     GraphBreak,
@@ -25,9 +24,11 @@ from analyzer.core.graphs import (
     SourceLine,
 )
 from collectors import torch_compat
+from collectors.break_ways import Way, way_of, with_ways
 from collectors.copied_inputs import copied_bytes
+from collectors.cuda_graph_log import CudaGraphLog
 from collectors.host_made import moved_lines
-from collectors.sources import frames, graph_lines, user_line
+from collectors.sources import frames, function_name, graph_lines, user_line
 
 _BREAK_PLACE: Final = re.compile(r"in user code at (?P<file>.+?):(?P<line>\d+)\s")
 _BREAK_REASON: Final = re.compile(
@@ -40,6 +41,7 @@ to a document (`wrap_fake_exception` in torch/_dynamo/utils.py)."""
 _EXPLANATION: Final = re.compile(r"\n\s*Explanation: ")
 _HINT: Final = re.compile(r"^\s*Hint: (?P<hint>.+)$", re.M)
 _RECOMPILED: Final = re.compile(r"Recompiling function (?P<function>\S+) in (?P<file>.+):(?P<line>\d+)")
+_WRAPPER: Final = re.compile(r"/torch/_dynamo/\w+\.py$")
 _GUARD_LINE: Final = re.compile(r"^\s*- (?:\d+/\d+: )?(?P<guard>.+)$", re.M)
 _LIMIT: Final = re.compile(
     r"hit config\.(?P<limit>\w+).*?function: '(?P<function>[^']*)' \((?P<file>.+?):(?P<line>\d+)\)"
@@ -47,10 +49,6 @@ _LIMIT: Final = re.compile(
     re.S,
 )
 _ADDRESS: Final = re.compile(r" at 0x[0-9a-f]+(?=>)")
-_SKIP_WORDS: Final = ("skipping cudagraphs", "cudagraph partition", "disabling cudagraphs")
-_REFUSED: Final = "skipping cudagraphs"
-"""How torch begins when a graph is left without: when it compiles, or, for inputs that are written to, at the first
-call, where it knows which of them are outputs of another CUDA graph."""
 
 
 @dataclass(slots=True)
@@ -65,9 +63,11 @@ class GraphLog:
     _graphs: dict[GraphKey, Graph] = field(default_factory=dict)
     _doubtful: dict[GraphKey, set[str]] = field(default_factory=dict)
     _breaks: list[GraphBreak] = field(default_factory=list)
-    _skips: list[CudaGraphSkip] = field(default_factory=list)
-    _refused: dict[str, str] = field(default_factory=dict)
-    _user_lines: dict[SourceLine | None, SourceLine] = field(default_factory=dict)
+    _ways: list[Way] = field(default_factory=list)
+    cuda_graphs: CudaGraphLog = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.cuda_graphs = CudaGraphLog(self.root)
 
     @contextlib.contextmanager
     def listening(self) -> Iterator[None]:
@@ -139,27 +139,18 @@ class GraphLog:
         if known is not None and known.code_bytes is None:
             self._graphs[key] = replace(known, code_bytes=written_bytes)
 
-    def add_skip(self, key: GraphKey | None, reason: str) -> None:
-        where = self._graphs[key].where if key in self._graphs else None
-        self._skips.append(CudaGraphSkip(key, where, reason))
-
     def add_refusal(self, key: GraphKey, reason: str) -> None:
         """Torch compiled `key` without the CUDA graph it was asked for."""
-        self._refused.setdefault(key.digest, reason)
-        self.add_skip(key, reason)
-
-    def refusal(self, digest: str) -> str | None:
-        """Why torch refused a CUDA graph to the graphs of this digest, None where it did not."""
-        return self._refused.get(digest)
+        self.cuda_graphs.add_refusal(key, self._where(key), reason)
 
     def capture(self, *, compile_ns: int, first_call_ns: int) -> Capture:
-        breaks = _counted(self._breaks)
-        graphs = tuple(replace(graph, ended_by=_ended_by(graph, self._breaks)) for graph in self._graphs.values())
+        breaks = with_ways(self._breaks, self._ways)
+        graphs = tuple(replace(graph, ended_by=_ended_by(graph, breaks)) for graph in self._graphs.values())
         return Capture(
             graphs=graphs,
-            breaks=breaks,
+            breaks=_counted_breaks(breaks),
             recompiles=_counted(self.recompiles),
-            skips=tuple(dict.fromkeys(self._skips)),
+            skips=self.cuda_graphs.skips,
             compile_ns=compile_ns,
             first_call_ns=first_call_ns,
         )
@@ -170,13 +161,11 @@ class GraphLog:
             return
         stack = frames(message[message.find("User code traceback:") :]) if "User code traceback:" in message else ()
         told = SourceLine(place["file"], int(place["line"])) if place else None
-        inner = user_line(stack, self.root)
-        if inner is not None:
-            self._user_lines[told] = inner  # torch shows the stack of a place once; later breaks there name it alone
         why, hint = _told(message, reason["reason"])
+        self._ways.append(way_of(stack))
         self._breaks.append(
             GraphBreak(
-                where=self._user_lines.get(told, told),
+                where=user_line(stack, self.root) or told,
                 reason=why,
                 hint=hint,
                 compile_id=_frame_id(torch_compat.current_compile_id()),
@@ -187,7 +176,7 @@ class GraphLog:
         place, guard = _RECOMPILED.search(message), _GUARD_LINE.search(message)
         if place is None:
             return
-        where = SourceLine(place["file"], int(place["line"]), place["function"])
+        where = _frame_line(place)
         text = guard["guard"] if guard else "torch did not say which guard"
         self.recompiles.append(Recompile(where, _one_line(text), _frame_id(torch_compat.current_compile_id())))
 
@@ -195,19 +184,26 @@ class GraphLog:
         limit = _LIMIT.search(message)
         if limit is None:
             return
-        where = SourceLine(limit["file"], int(limit["line"]), limit["function"])
+        where = _frame_line(limit)
         self.recompiles.append(
             Recompile(where, _one_line(limit["guard"]), _frame_id(torch_compat.current_compile_id()), is_limit=True)
         )
 
     def _hear_cuda_graph(self, message: str) -> None:
-        if not any(word in message for word in _SKIP_WORDS):
-            return
         key = self.compiling or self.running()
-        if key is not None and message.startswith(_REFUSED):
-            self.add_refusal(key, _one_line(message))
-        else:
-            self.add_skip(key, _one_line(message))
+        self.cuda_graphs.hear(key, self._where(key), message)
+
+    def _where(self, key: GraphKey | None) -> SourceLine | None:
+        return self._graphs[key].where if key in self._graphs else None
+
+
+def _frame_line(found: re.Match[str]) -> SourceLine | None:
+    """Where the function begins that torch compiles again; None for what Dynamo wraps around a module of torch's own,
+    as nn.Sequential: that is no line of the user's.
+    """
+    if _WRAPPER.search(found["file"]) is not None:
+        return None
+    return SourceLine(found["file"], int(found["line"]), function_name(found["function"]))
 
 
 def _told(message: str, reason: str) -> tuple[str, str | None]:
@@ -222,7 +218,7 @@ def _told(message: str, reason: str) -> tuple[str, str | None]:
     return _one_line(why), found["hint"].strip() if found else None
 
 
-def _ended_by(graph: Graph, breaks: list[GraphBreak]) -> GraphBreak | None:
+def _ended_by(graph: Graph, breaks: Sequence[GraphBreak]) -> GraphBreak | None:
     """The break in the frame that made the graph. A backward graph ends with its forward, not at a break.
 
     `breaks` are all that were heard: each cache entry of a frame breaks anew, and its graph has that entry's id alone.
@@ -232,16 +228,23 @@ def _ended_by(graph: Graph, breaks: list[GraphBreak]) -> GraphBreak | None:
     return next((b for b in breaks if b.compile_id is not None and b.compile_id in graph.compile_ids), None)
 
 
-def _counted(items: list[Any]) -> tuple[Any, ...]:
-    """Equal breaks or recompiles become one with a count. Cache entries of one frame (`0/0`, `0/1`) are equal."""
-    first: dict[object, Any] = {}
-    counts: Counter[object] = Counter()
-    for item in items:
-        is_break = isinstance(item, GraphBreak)
-        same = (item.where, item.reason) if is_break else (item.where, _shape_of_guard(item.guard), item.is_limit)
-        first.setdefault(same, item)
-        counts[same] += 1
-    return tuple(replace(item, count=counts[same]) for same, item in first.items())
+def _counted_breaks(stops: Sequence[GraphBreak]) -> tuple[GraphBreak, ...]:
+    """Equal breaks become one with a count. Cache entries of one frame (`0/0`, `0/1`) are equal."""
+    alike: dict[object, list[GraphBreak]] = {}
+    for stop in stops:
+        alike.setdefault((stop.where, stop.reason), []).append(stop)
+    return tuple(
+        replace(same[0], count=len(same), ways=tuple(sorted({way for stop in same for way in stop.ways})))
+        for same in alike.values()
+    )
+
+
+def _counted(recompiles: Sequence[Recompile]) -> tuple[Recompile, ...]:
+    """As of breaks; guards that differ in a number alone are equal."""
+    alike: dict[object, list[Recompile]] = {}
+    for one in recompiles:
+        alike.setdefault((one.where, _shape_of_guard(one.guard), one.is_limit), []).append(one)
+    return tuple(replace(same[0], count=len(same)) for same in alike.values())
 
 
 def _shape_of_guard(guard: str) -> str:

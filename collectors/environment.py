@@ -28,14 +28,10 @@ _HALF_INSTRUCTIONS: Final[Mapping[str, tuple[str, ...]]] = {
 """Instructions that multiply matrices of a half type, by the names of `torch.cpu.get_capabilities` (x86, then Arm)."""
 
 
-def read_environment(*, in_step: bool = False) -> Environment:
-    """The settings of this process now.
-
-    `in_step` says that the caller is inside a step of the workload; only there is the gradient mode the step's own,
-    and elsewhere `is_grad_enabled` is None.
-    """
+def read_environment() -> Environment:
+    """The settings of this process now. The gradient mode is told by a step alone (`collectors.left_gradients`)."""
     return Environment(
-        is_grad_enabled=torch.is_grad_enabled() if in_step else None,
+        is_grad_enabled=None,
         is_anomaly_mode=torch.is_anomaly_enabled(),
         is_deterministic=torch.are_deterministic_algorithms_enabled(),
         allows_tf32=torch.backends.cuda.matmul.fp32_precision == "tf32",

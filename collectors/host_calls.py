@@ -1,10 +1,13 @@
-"""Hears, while a step runs, what no operator shows: optimizers, data loaders, emptied caches, the module running."""
+"""Hears, while a step runs, what no operator shows: optimizers, data loaders, emptied caches, collected garbage, the
+module running.
+"""
 
 from __future__ import annotations
 
 import contextlib
 import functools
 import sys
+import time
 from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
@@ -19,7 +22,7 @@ from analyzer.core.ops import HostCall, LoaderUse, OptimizerFacts
 from collectors import torch_eager
 from collectors.call_place import Places
 
-_WATCHED: Final = (("torch.cuda", "empty_cache"), ("torch.accelerator", "empty_cache"))
+_WATCHED: Final = (("torch.cuda", "empty_cache"), ("torch.accelerator", "empty_cache"), ("gc", "collect"))
 """Modules and the functions in them whose calls are counted."""
 
 
@@ -40,6 +43,7 @@ class HostEars:
         self._stepping: list[_Stepping] = []
         self._optimizers: list[OptimizerFacts] = []
         self._calls: Counter[tuple[str, SourceLine | None]] = Counter()
+        self._calls_ns: Counter[tuple[str, SourceLine | None]] = Counter()
         self._batches: Counter[tuple[SourceLine | None, int | None, bool | None]] = Counter()
         self._loading = 0
         self._updated: set[int] = set()
@@ -59,7 +63,9 @@ class HostEars:
 
     @property
     def calls(self) -> tuple[HostCall, ...]:
-        return tuple(HostCall(name, where, count) for (name, where), count in self._calls.items())
+        return tuple(
+            HostCall(name, where, count, self._calls_ns[name, where]) for (name, where), count in self._calls.items()
+        )
 
     @property
     def loaders(self) -> tuple[LoaderUse, ...]:
@@ -146,8 +152,13 @@ class HostEars:
     def _counted(self, original: Callable[..., Any], name: str) -> Callable[..., Any]:
         @functools.wraps(original)
         def counted(*args: Any, **kwargs: Any) -> Any:
-            self._calls[name, self._places.here()] += 1
-            return original(*args, **kwargs)
+            call = name, self._places.here()
+            self._calls[call] += 1
+            start_ns = time.perf_counter_ns()
+            try:
+                return original(*args, **kwargs)
+            finally:
+                self._calls_ns[call] += time.perf_counter_ns() - start_ns
 
         return counted
 

@@ -14,6 +14,7 @@ from torch import nn
 
 from analyzer.core.errors import UsageError
 from analyzer.core.settings import DimRange, Mode, WorkloadSpec
+from collectors.callables import require_callable
 from collectors.input_sets import given_sets, resized
 from collectors.model_file import close_matches, display_path
 from collectors.named_models import SCHEMES, build_named_model, named_scheme
@@ -25,7 +26,6 @@ from collectors.workload import (
     fixed_seeds,
     move,
     prepare_model,
-    require_callable,
     require_plain_step,
     resolve_device,
     split_inputs,

@@ -25,16 +25,21 @@ _NEW_TENSOR: Final = "aten::lift_fresh"
 """What torch.tensor and torch.from_numpy end with: its argument was made below every mode, out of plain values."""
 
 
-def _records_gradients(taken: list[torch.Tensor]) -> bool:
-    return torch.is_grad_enabled() and any(tensor.requires_grad for tensor in taken)
+_CAST: Final = "aten::_to_copy"
 
 
-_MODES: Final[tuple[tuple[str, Callable[[list[torch.Tensor]], bool]], ...]] = (
-    ("anomaly", lambda _: torch.is_anomaly_enabled()),
-    ("deterministic", lambda _: torch.are_deterministic_algorithms_enabled()),
+def _records_gradients(name: str, taken: list[torch.Tensor]) -> bool:
+    # Autocast casts a weight with gradients on, whatever the mode around it (`cached_cast` in ATen/autocast_mode.cpp,
+    # 2.13): what follows a cast tells.
+    return name != _CAST and torch.is_grad_enabled() and any(tensor.requires_grad for tensor in taken)
+
+
+_MODES: Final[tuple[tuple[str, Callable[[str, list[torch.Tensor]], bool]], ...]] = (
+    ("anomaly", lambda *_: torch.is_anomaly_enabled()),
+    ("deterministic", lambda *_: torch.are_deterministic_algorithms_enabled()),
     ("gradients", _records_gradients),
 )
-"""Settings of torch that are looked at as each operator runs, with the tensors that it takes."""
+"""Settings of torch that are looked at as each operator runs, with its name and the tensors that it takes."""
 
 _Row = tuple[
     str, SourceLine | None, tuple[TensorFacts, ...], tuple[TensorFacts, ...], tuple[str, ...], str | None, bool, bool
@@ -133,9 +138,9 @@ class _Recorder:
         self._ears.count_operator()
         where, is_backward = self._where()
         taken, given = list(tensors_in([*args, *kwargs.values()])), list(tensors_in(result))
-        self._note_modes(where, taken)
-        inputs = tuple(self._reader.facts(tensor) for tensor in taken)
         name = _name(operator)
+        self._note_modes(name, where, taken)
+        inputs = tuple(self._reader.facts(tensor) for tensor in taken)
         self._reader.note_origin(
             [] if name == _NEW_TENSOR else taken,
             given,
@@ -161,10 +166,10 @@ class _Recorder:
             for tensor in given:
                 self._denormals.look(tensor, name, where)
 
-    def _note_modes(self, where: SourceLine | None, taken: list[torch.Tensor]) -> None:
+    def _note_modes(self, op: str, where: SourceLine | None, taken: list[torch.Tensor]) -> None:
         # Here and not once before the step: a context manager inside the model's forward sets them too.
         for name, is_on in _MODES:
-            if is_on(taken):
+            if is_on(op, taken):
                 known = self._modes.get(name) or ModeUse(name, where, 0)
                 self._modes[name] = replace(known, operators=known.operators + 1)
 

@@ -43,6 +43,7 @@ class TensorReader:
             strides=strides,
             parameter=parameter,
             is_host_made=tensor.device.type == "cpu" and tensor in self._host_made,
+            is_borrowed=is_strided and _is_borrowed(tensor),
             offset=int(tensor.storage_offset()) if parameter is not None else 0,
         )
 
@@ -105,6 +106,14 @@ def _layout(tensor: torch.Tensor) -> str:
     if tensor.ndim == 5 and tensor.is_contiguous(memory_format=torch.channels_last_3d):
         return "channels_last_3d"
     return "strided"
+
+
+def _is_borrowed(tensor: torch.Tensor) -> bool:
+    """Whether its memory is another library's, as that of torch.from_numpy is: torch cannot resize that."""
+    try:
+        return tensor.device.type == "cpu" and not tensor.untyped_storage().resizable()
+    except (RuntimeError, NotImplementedError, ValueError):
+        return False
 
 
 def _storage_pointer(tensor: torch.Tensor) -> int | None:

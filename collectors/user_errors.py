@@ -13,6 +13,7 @@ from typing import Final
 import torch
 
 from analyzer.core.errors import GraphboundError, UserProgramError
+from analyzer.core.graphs import SourceLine
 from collectors.model_file import display_path
 
 _OWN_ROOT: Final = Path(__file__).resolve().parents[1]
@@ -102,13 +103,15 @@ def user_error(exc: BaseException, *, root: Path, doing: str) -> UserProgramErro
         return UserProgramError(
             f"out of memory while {doing}{_at(exc, root)}: {_first_sentence(str(exc))}",
             hint="use a smaller batch or a smaller model, or free the memory that other processes hold",
+            where=_source_line(exc, root),
         )
     if isinstance(exc, GraphboundError):
-        return UserProgramError(exc.message, hint=exc.hint)
+        return UserProgramError(exc.message, hint=exc.hint, where=exc.where)
     hint = _hint(exc)
     if doing == _MAKING_OPTIMIZER and isinstance(exc, TypeError) and _MODULE_FOR_PARAMETERS.match(str(exc)):
         hint = PARAMETERS_BY_NAME
-    return UserProgramError(f"{doing} failed{_at(exc, root)}: {describe(exc)}", hint=hint)
+    where = _source_line(exc, root)
+    return UserProgramError(f"{doing} failed{_at(exc, root)}: {describe(exc)}", hint=hint, where=where)
 
 
 def _hint(exc: BaseException) -> str | None:
@@ -176,6 +179,11 @@ def describe(exc: BaseException) -> str:
 def _at(exc: BaseException, root: Path) -> str:
     where = _user_line(exc, root)
     return f" at {where}" if where is not None else ""
+
+
+def _source_line(exc: BaseException, root: Path) -> SourceLine | None:
+    where = _user_line(exc, root)
+    return None if where is None else SourceLine(where.file, where.line, where.function)
 
 
 def _user_line(exc: BaseException, root: Path) -> _Where | None:

@@ -12,6 +12,7 @@ from types import ModuleType
 from typing import Final
 
 from analyzer.core.errors import UsageError, UserProgramError
+from analyzer.core.graphs import SourceLine
 from collectors.model_file import display_path, require_model_file
 from collectors.user_errors import user_error
 
@@ -60,8 +61,9 @@ def import_user_module(path: Path) -> ModuleType:
     try:
         code = compile(source, str(resolved), "exec", dont_inherit=True)
     except SyntaxError as exc:
-        where = f"{display_path(Path(exc.filename or resolved))}:{exc.lineno or 1}"
-        raise UserProgramError(f"syntax error at {where}: {exc.msg}") from exc
+        file, line = Path(exc.filename or resolved), exc.lineno or 1
+        where = SourceLine(str(file), line)
+        raise UserProgramError(f"syntax error at {display_path(file)}:{line}: {exc.msg}", where=where) from exc
     except ValueError as exc:  # a null byte, before Python 3.12
         raise UserProgramError(f"{display_path(resolved)} is no Python source: {exc}") from exc
     spec = importlib.util.spec_from_file_location(name, resolved)
@@ -75,7 +77,7 @@ def import_user_module(path: Path) -> ModuleType:
     except ImportError as exc:
         del sys.modules[name]
         error = user_error(exc, root=resolved, doing=f"importing {display_path(resolved)}")
-        raise UserProgramError(error.message, hint=_import_hint(exc, resolved)) from exc
+        raise UserProgramError(error.message, hint=_import_hint(exc, resolved), where=error.where) from exc
     except (Exception, SystemExit) as exc:
         del sys.modules[name]
         raise user_error(exc, root=resolved, doing=f"importing {display_path(resolved)}") from exc

@@ -15,8 +15,8 @@ from torch import nn
 
 from analyzer.core.errors import UsageError
 from analyzer.core.settings import Mode
+from collectors.callables import require_callable
 from collectors.input_sets import given_sets
-from collectors.torchscript import require_python
 
 SEED: Final = 0
 
@@ -143,16 +143,6 @@ def require_plain_step(optimizer: torch.optim.Optimizer) -> None:
             f"{type(optimizer).__name__} runs the model several times a step, through a closure",
             hint="write the whole step yourself: --entry FUNCTION that returns an analyzer.Workload with a step that "
             "calls optimizer.step(closure) and returns a detached output, and without an optimizer",
-        )
-
-
-def require_callable(model: object, what: str) -> None:
-    """Raises UsageError unless `model` can be called, and is Python that torch.compile can read."""
-    require_python(model, what)
-    if not callable(model):
-        raise UsageError(
-            f"{what} is a {type(model).__name__}, which cannot be called",
-            hint="the model must be an nn.Module or a function",
         )
 
 

@@ -71,7 +71,11 @@ def a_flawed_log(text: str) -> OpLog:
     return an_op_log(
         *[replace(call, where=where, module=text) for call in calls],
         optimizers=(OptimizerFacts(text, "for-loop", tensors=10**9, operators=10**9, where=where, can_fuse=True),),
-        host_calls=(HostCall("torch.cuda.empty_cache", where, 4), HostCall(text, None, 1)),
+        host_calls=(
+            HostCall("torch.cuda.empty_cache", where, 4),
+            HostCall("gc.collect", where, 4, 10**9),
+            HostCall(text, None, 1),
+        ),
         denormals=DenormalFacts(1, 1, (DenormalTensor(text, where, 1.0),), slowdown=40.0),
     )
 

@@ -11,7 +11,7 @@ from analyzer.core.device import Device, Peak, Source
 from analyzer.core.environment import Environment
 from analyzer.core.graphs import Capture, Direction, GapKey, Graph, GraphBreak, GraphKey
 from analyzer.core.report import WorkloadFacts
-from analyzer.rules.facts import Facts, RankFacts, RegionFacts
+from analyzer.rules.facts import Facts, PlannedRegion, RankFacts, RegionFacts
 from tests.op_logs import an_op_log
 from tests.reports import MS, a_budget, a_key, a_plan_trial, at
 
@@ -49,6 +49,13 @@ def captured(*graphs: Graph, **changes: Any) -> Capture:
 def a_region(region: GraphKey | GapKey, budget: Budget | None = None, **changes: Any) -> RegionFacts:
     elapsed_ns = budget.elapsed_ns if budget is not None else MS
     return replace(RegionFacts(region, elapsed_ns, budget, kernels_per_step=4.0), **changes)
+
+
+def a_plan_of(
+    candidate: str = "cuda_graphs", before_ns: int | None = None, after_ns: int | None = None
+) -> PlannedRegion:
+    """What a plan runs a graph with, and the graph's time in a step by default and under it."""
+    return PlannedRegion(candidate, "cuda_graph" in candidate, "cpp_wrapper" in candidate, before_ns, after_ns)
 
 
 def an_environment(**changes: Any) -> Environment:

@@ -18,15 +18,13 @@ from analyzer.action.caches import cache_outputs, gpu_names
 from analyzer.action.inputs import RESULT, SARIF, Inputs, command_words, read_inputs
 from analyzer.action.names import own_name
 from analyzer.action.outputs import write_outputs
+from analyzer.checking.settings import SHOWN_DIGITS
 from analyzer.code_host.event import Change, event_name, pushed
 from analyzer.code_host.pull_request import pull_request
 from analyzer.commands.output import print_text
 from analyzer.core.errors import ExitCode, GraphboundError, UsageError
 from analyzer.reporting.github import data
 from analyzer.reporting.plain_text import plain
-
-SHOWN: Final = 12
-"""Digits of a commit: every message names it. git itself shows 7 to 12 of them, by the size of the repository."""
 
 HELD: Final = ("--against", "--baseline", "--init")
 """Words of the command that say themselves what it is held against: beside them a base would be refused."""
@@ -79,7 +77,7 @@ def _against(inputs: Inputs, environment: Mapping[str, str]) -> str | None:
         print_text(f"::notice title=Graphbound::{data(_without_base(change, environment))}\n")
         return None
     require_the_change(base, Path.cwd(), environment)
-    return base[:SHOWN]
+    return base[:SHOWN_DIGITS]
 
 
 def _without_base(change: Change | None, environment: Mapping[str, str]) -> str:

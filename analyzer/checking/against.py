@@ -44,20 +44,20 @@ def run_beside(
     """Run the model as it was at `settings.against`, then both in turn. Raises UsageError where there is no such
     commit. A base that cannot be run is an error: nothing was compared.
     """
-    reference = settings.against or "HEAD"
+    reference, shown = settings.against or "HEAD", settings.against_shown
     with worktree_at(reference, project.root) as root:
         where = Path(target)
         is_file = where.suffix == ".py" and where.is_relative_to(project.root)
         base_target = root / where.relative_to(project.root) if is_file else where
-        notes: tuple[str, ...] = () if is_file else (_of_no_commit(name, reference),)
+        notes: tuple[str, ...] = () if is_file else (_of_no_commit(name, shown),)
         if is_unchanged(reference, project.root):
-            notes += (f"no file that git knows differs from {reference}: it is held against itself",)
+            notes += (f"no file that git knows differs from {shown}: it is held against itself",)
         if is_file and not base_target.is_file():
-            shown = where.relative_to(project.root).as_posix()
-            old = next((each.old for each in renames(reference, project.root) if each.new == shown), None)
+            new = where.relative_to(project.root).as_posix()
+            old = next((each.old for each in renames(reference, project.root) if each.new == new), None)
             if old is None:
-                return Beside(None, notes=(f"{name} is not in {reference}: there is nothing to hold it against",))
-            base_target, notes = root / old, (f"it is {old} in {reference}, and is held against that",)
+                return Beside(None, notes=(f"{name} is not in {shown}: there is nothing to hold it against",))
+            base_target, notes = root / old, (f"it is {old} in {shown}, and is held against that",)
         here = Path.cwd().resolve()
         folder = root / here.relative_to(project.root) if here.is_relative_to(project.root) else root
         base = _side(str(base_target) if is_file else target, settings, folder if folder.is_dir() else root, root)
@@ -66,7 +66,7 @@ def run_beside(
         return replace(beside, notes=(*notes, *beside.notes))
 
 
-def _of_no_commit(name: str, reference: str) -> str:
+def _of_no_commit(name: str, reference: str | None) -> str:
     return f"{name} is no file of this repository: it is the same at {reference}, and only what it imports may differ"
 
 
@@ -77,16 +77,16 @@ class _Work:
 
 
 def _beside(name: str, base: Side, head: Side, settings: CheckSettings, project: Project, work: _Work) -> Beside:
-    reference = settings.against or "HEAD"
+    reference, shown = settings.against or "HEAD", settings.against_shown
     try:
         made = _made(base, settings, work)
     except GraphboundError as error:
-        return Beside(None, error=f"nothing was compared: {reference} does not run: {error.message} ({OTHER_BASE})")
+        return Beside(None, error=f"nothing was compared: {shown} does not run: {error.message} ({OTHER_BASE})")
     if made.exit_code != ExitCode.OK or made.report.partial is not None:
-        return Beside(None, error=f"nothing was compared: the run of {reference} ended early: {made.report.partial}")
+        return Beside(None, error=f"nothing was compared: the run of {shown} ended early: {made.report.partial}")
     strange = _of_head(made.report, FileSources(project.root, head.folder))
     if strange is not None:
-        return Beside(None, error=f"nothing was compared: {reference} ran {strange} of the checkout under test")
+        return Beside(None, error=f"nothing was compared: {shown} ran {strange} of the checkout under test")
     sources = FileSources(base.root, base.folder)
     reach = Needs.CLOCK if settings.runs else Needs.GRAPHS
     case = Case(name, made.report, project.policy, sources, reach=reach, crowd=crowd_clause(made.report))

@@ -17,17 +17,27 @@ from analyzer.checking.project import (
     policy_target,
     require_models_of_tables,
     require_plans,
+    require_writable,
 )
 from analyzer.checking.renamed import gone_models
 from analyzer.checking.settings import CheckSettings
 from analyzer.checking.sources import FileSources
 from analyzer.checking.stored import Stored, reach_of, read_stored
 from analyzer.checking.storing import Judged, require_storable, store
-from analyzer.checking.subjects import Made, graphs_alone, is_run, saved, spec_of, whole_run
+from analyzer.checking.subjects import (
+    Made,
+    graphs_alone,
+    is_of_graphs_alone,
+    is_run,
+    saved,
+    spec_of,
+    whole_run,
+)
 from analyzer.checking.worktree import commit_of
 from analyzer.core.baseline import ModelBaseline
 from analyzer.core.errors import ExitCode, GraphboundError, UsageError
 from analyzer.core.gate import GateResult, ModelGate
+from analyzer.core.graphs import SourceLine
 from analyzer.core.plan import Plan
 from analyzer.core.settings import WorkloadSpec
 from analyzer.gate.headline import gate_headline
@@ -60,6 +70,8 @@ def run_check(settings: CheckSettings, progress: Progress) -> GateResult:
         raise UsageError(f"--init writes a file of values, and {stored.shown} is a run", hint="name a file, or none")
     if settings.init and stored.path is not None:
         require_storable(stored.path, project)
+    elif stored.path is not None and stored.baseline is None and settings.against is None:
+        require_writable(stored.path)  # what has no values yet gets them
     with TemporaryDirectory(prefix="graphbound-check-") as scratch:
         check = _Check(settings, project, stored, Path(scratch), progress, targets)
         judged = list(check.each())
@@ -73,6 +85,12 @@ def _once(targets: Sequence[str]) -> tuple[str, ...]:
         path = Path(each)
         first.setdefault(str(path.resolve()) if path.exists() else each, each)
     return tuple(first.values())
+
+
+def _first_line(target: str) -> SourceLine | None:
+    """Of the model's file; None of a model that is none, and of a recorded run."""
+    is_source = Path(target).suffix == ".py" and Path(target).is_file()
+    return SourceLine(str(Path(target).resolve()), 1) if is_source else None
 
 
 def _require_possible(targets: Sequence[str], settings: CheckSettings, project: Project) -> None:
@@ -118,7 +136,7 @@ class _Check:
 
     def _lost(self, target: str, ended: KeyboardInterrupt, error: str) -> Judged:
         name = model_name(target, self.settings.mode, self.project)
-        gate = ModelGate(name, None, (), error=error, error_code=exit_code_of(ended))
+        gate = ModelGate(name, None, (), error=error, error_at=_first_line(target), error_code=exit_code_of(ended))
         return Judged(gate, ended_by=ended)
 
     def judged(self, target: str) -> Judged:
@@ -132,14 +150,15 @@ class _Check:
             if isinstance(error, UsageError) and len(self.targets) == 1:
                 raise  # the whole command was wrong
             text = error.message if error.hint is None else f"{error.message} ({error.hint})"
-            return Judged(ModelGate(name, None, (), error=text, error_code=int(error.exit_code)))
+            at = error.where or _first_line(target)
+            return Judged(ModelGate(name, None, (), error=text, error_at=at, error_code=int(error.exit_code)))
         if beside is not None:
             case = replace(
-                case, baseline=beside.baseline, against=self.settings.against, in_turn=beside.in_turn,
+                case, baseline=beside.baseline, against=self.settings.against_shown, in_turn=beside.in_turn,
                 changed=beside.changed,
             )  # fmt: skip
         # What is accepted by --init is asked no more whether it is a rename.
-        gate = judge(replace(case, gone=()) if self.settings.init else case)
+        gate = judge(replace(case, gone=(), is_accepted=True) if self.settings.init else case)
         if made.exit_code != ExitCode.OK:
             gate = replace(gate, error_code=made.exit_code)
         if beside is not None:
@@ -148,9 +167,15 @@ class _Check:
         return Judged(gate, case, entry, made.ended_by)
 
     def _made(self, target: str) -> Made:
-        if is_run(target):
-            return saved(target)
         settings = self.settings
+        if is_run(target):
+            made = saved(target)
+            if settings.runs and is_of_graphs_alone(made.report):
+                raise UsageError(
+                    f"no step was run for {target}: it was made with --no-run, or by a test of its graphs alone",
+                    hint="check it with --no-run, or the model itself without",
+                )
+            return made
         spec = spec_of(found_model(target), settings.mode, settings.device, settings.entry)
         out = self._out(target)
         if not settings.runs:
@@ -227,12 +252,12 @@ def _result(settings: CheckSettings, project: Project, stored: Stored, judged: S
     models = tuple(one.gate for one in judged)
     sources = FileSources(project.root, Path.cwd())
     is_known = any(one.case is not None and one.case.baseline for one in judged)
-    against = (settings.against or stored.shown) if is_known else None
+    against = (settings.against_shown or stored.shown) if is_known else None
     notes = list(kept.notes)
     if not settings.runs:
         notes.append("--no-run: gates that need a recorded step or a clock were left out")
     return GateResult(
-        headline=gate_headline(models, sources, against),
+        headline=gate_headline(models, sources, against, is_accepted=settings.init),
         models=models,
         against=against,
         accept=kept.accept,

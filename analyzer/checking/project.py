@@ -127,9 +127,11 @@ def require_writable(path: Path) -> None:
     """Raises UsageError where `write_text` could not. A disk that is full then is found when it is written."""
     folder = path.resolve().parent
     if not folder.is_dir():
-        raise UsageError(f"cannot write {path}: there is no folder {folder}")
+        hint = f"{shell_command('mkdir', '-p', str(folder))} makes it, if the path is right"
+        raise UsageError(f"cannot write {path}: there is no folder {folder}", hint=hint)
     if not os.access(folder, os.W_OK):
-        raise UsageError(f"cannot write {path}: its folder is not to be written to")
+        hint = "`analyze check --against REF` writes no values"
+        raise UsageError(f"cannot write {path}: its folder is not to be written to", hint=hint)
 
 
 def write_baseline(path: Path, baseline: Baseline) -> None:
@@ -141,5 +143,6 @@ def _policy_in(path: Path) -> Policy | None:
         text = path.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
         reason = error.strerror if isinstance(error, OSError) else "it is not UTF-8"
-        raise UsageError(f"cannot read {path}: {reason}") from error
+        beside = [each.name for each in path.parent.glob("*.toml")] if isinstance(error, FileNotFoundError) else []
+        raise UsageError(f"cannot read {path}: {reason}", hint=close_matches(path.name, beside)) from error
     return read_policy(text, path.name, str(path.parent), is_project=path.name == PROJECT_FILE)

@@ -54,6 +54,11 @@ def saved(target: str) -> Made:
     return Made(report, file.parent, written_ns=file.stat().st_mtime_ns)
 
 
+def is_of_graphs_alone(report: Report) -> bool:
+    """Whether it is one of `graphs_alone` or `graphs_in_process`, that ended as it should: a whole run times a step."""
+    return report.capture is not None and report.step_ns is None and report.partial is None and not report.is_recorded
+
+
 def whole_run(spec: WorkloadSpec, plan: str | None, out: Path, progress: Progress) -> Made:
     """The diagnosis of a model without a search; with a plan, how the model runs under it, however it does. Raises
     GraphboundError.

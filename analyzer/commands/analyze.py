@@ -10,7 +10,16 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from analyzer.commands.argument_types import byte_count, duration, meaning_changes, names, positive, seconds, shape
+from analyzer.commands.argument_types import (
+    byte_count,
+    duration,
+    meaning_changes,
+    named,
+    names,
+    positive,
+    seconds,
+    shape,
+)
 from analyzer.commands.command import Command, add_formats
 from analyzer.commands.dashboard import serve_until_interrupted
 from analyzer.commands.output import print_report, refuse_mixed
@@ -44,6 +53,7 @@ DTYPES: Final = ("float32", "float64", "bfloat16", "float16")
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "targets",
+        type=named,
         metavar="TARGET",
         nargs="*",
         help="a Python file with get_model() and get_inputs(), with class Model, or with model and inputs; "
@@ -52,8 +62,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--mode", choices=[m.value for m in Mode], default=Mode.INFERENCE.value, help="what a step is")
     parser.add_argument("--device", choices=("cuda", "cpu"), help="default: cuda where there is one")
-    parser.add_argument("--entry", metavar="NAME", help="a function of the file that returns (model, inputs)")
-    parser.add_argument("--out", metavar="DIR", help="the run folder, or that of several (default: runs/NAME-TIME)")
+    parser.add_argument(
+        "--entry", type=named, metavar="NAME", help="a function of the file that returns (model, inputs)"
+    )
+    parser.add_argument(
+        "--out", type=named, metavar="DIR", help="the run folder, or that of several (default: runs/NAME-TIME)"
+    )
     parser.add_argument("-q", "--quiet", action="store_true", help="no progress on stderr")
     add_formats(parser)
     parser.add_argument("--dashboard", action="store_true", help="open the dashboard at the end")
@@ -219,7 +233,7 @@ def _add_goal(group: argparse._ArgumentGroup) -> None:
 
 
 def _add_production(group: argparse._ArgumentGroup) -> None:
-    group.add_argument("--plan", metavar="FILE", help="verify this plan, and search for no other")
+    group.add_argument("--plan", type=named, metavar="FILE", help="verify this plan, and search for no other")
     group.add_argument("--export", choices=[e.value for e in Export], help="write the model as a package as well")
 
 

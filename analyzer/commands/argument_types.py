@@ -20,6 +20,13 @@ _LONGEST_S: Final = 30 * 24 * 3600.0
 """A month, so that no number of seconds is too large for a clock."""
 
 
+def named(text: str) -> str:
+    """A name or a path as it is. An empty one would stand for the working directory, or for nothing at all."""
+    if not text.strip():
+        raise ArgumentTypeError("nothing was given: is it a variable that is not set here?")
+    return text
+
+
 def positive(text: str) -> int:
     if not text.isdecimal() or int(text) == 0:
         raise ArgumentTypeError(f"{text!r} is not a whole number above 0")

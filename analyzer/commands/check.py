@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 from typing import Final
 
+from analyzer.commands.argument_types import named
 from analyzer.commands.command import Command, add_formats
 from analyzer.commands.comment import comment_on
 from analyzer.commands.output import print_gate, refuse_mixed, refuse_ungated, refuse_unwritable, terminal_width
@@ -18,25 +19,34 @@ from analyzer.progress import make_progress
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "targets",
+        type=named,
         metavar="RUN|model.py",
         nargs="*",
         help="run folders, or models to run (default: models of [tool.graphbound])",
     )
     held = parser.add_argument_group("what it is held against")
-    held.add_argument("--baseline", metavar="BASE", help="a run folder or a file of values (default: the policy's)")
+    held.add_argument(
+        "--baseline", type=named, metavar="BASE", help="a run folder or a file of values (default: the policy's)"
+    )
     held.add_argument("--against", metavar="REF", help="a git commit: its model is run here in turn with this one")
-    held.add_argument("--budget-file", metavar="FILE", help="the policy (default: graphbound.toml or pyproject.toml)")
+    held.add_argument(
+        "--budget-file", type=named, metavar="FILE", help="the policy (default: graphbound.toml or pyproject.toml)"
+    )
     parser.add_argument("--init", action="store_true", help="accept this: write the policy and the values from it")
     parser.add_argument(
         "--no-run", dest="runs", action="store_false", help="compile and call the model, time and record nothing"
     )
     parser.add_argument("--mode", choices=[m.value for m in Mode], default=Mode.INFERENCE.value, help="what a step is")
     parser.add_argument("--device", choices=("cuda", "cpu"), help="default: cuda where there is one")
-    parser.add_argument("--entry", metavar="NAME", help="a function of the file that returns (model, inputs)")
+    parser.add_argument(
+        "--entry", type=named, metavar="NAME", help="a function of the file that returns (model, inputs)"
+    )
     parser.add_argument("-q", "--quiet", action="store_true", help="no progress on stderr")
     add_formats(parser)
     told = parser.add_argument_group("what is kept and told")
-    told.add_argument("--out", metavar="DIR", help="keep the run folder of each model here (default: none is kept)")
+    told.add_argument(
+        "--out", type=named, metavar="DIR", help="keep the run folder of each model here (default: none is kept)"
+    )
     told.add_argument(
         "--comment",
         action="store_true",

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Final
 
 from analyzer.commands.output import print_runs, refuse_single
 from analyzer.core.errors import ExitCode, GraphboundError, UsageError
+from analyzer.core.graphs import SourceLine
 from analyzer.core.settings import RunSettings
 from analyzer.interrupts import ending_signals_interrupt, exit_code_of, what_ended
 from analyzer.progress import Progress, make_progress
@@ -129,7 +130,7 @@ def _run(one: Asked, progress: Progress) -> tuple[ModelRun, KeyboardInterrupt | 
         finished = run_pipeline(one.settings, progress)
     except GraphboundError as error:
         text = error.message if error.hint is None else f"{error.message} ({error.hint})"
-        return _lost(one, int(error.exit_code), text), None
+        return _lost(one, int(error.exit_code), text, error.where), None
     except Exception as fault:  # ours, and whatever it is: the other models are not to pay for it
         return _faulty(one, fault), None
     folder = str(finished.folder)
@@ -146,9 +147,13 @@ def _faulty(one: Asked, fault: Exception) -> ModelRun:
     return _lost(one, int(ExitCode.INTERNAL), text)
 
 
-def _lost(one: Asked, exit_code: int, error: str) -> ModelRun:
+def _lost(one: Asked, exit_code: int, error: str, at: SourceLine | None = None) -> ModelRun:
+    """`at` None: at the first line of the model's file, where it is one."""
     from analyzer.core.model_runs import ModelRun  # as above
+
+    target = Path(one.settings.workload.target)
+    at = at or (SourceLine(str(target.resolve()), 1) if target.is_file() else None)
 
     # What its program printed lies there, where it got so far.
     folder = one.settings.out if one.settings.out is not None and Path(one.settings.out).is_dir() else None
-    return ModelRun(one.name, None, folder, exit_code, error)
+    return ModelRun(one.name, None, folder, exit_code, error, at)

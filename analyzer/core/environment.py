@@ -5,16 +5,19 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from analyzer.core.device import Device, Versions
+from analyzer.core.graphs import SourceLine
 
 
 @dataclass(frozen=True, slots=True)
 class Environment:
     """Torch's global settings where the workload ran. None is unknown.
 
-    `is_grad_enabled` is the setting inside a step. `matmul_precision` is torch's float32 setting (`highest`, `high`,
-    `medium`); `allows_tf32` what cuBLAS does with it. `affinity_cpus` are the CPUs this process may run on,
-    `quota_cpus` what its control group grants, in CPUs. `cpu_half_dtypes` are the half types (`bfloat16`, `float16`)
-    for which the CPU has instructions that multiply matrices.
+    `is_grad_enabled` is whether the user's own inference step runs its operators with gradients on where nothing around
+    it turns them off, `grad_line` then its line that runs the first; of a step of ours both are None.
+    `matmul_precision` is torch's float32 setting (`highest`, `high`, `medium`); `allows_tf32` what cuBLAS does with it.
+    `affinity_cpus` are the CPUs this process may run on, `quota_cpus` what its control group grants, in CPUs.
+    `cpu_half_dtypes` are the half types (`bfloat16`, `float16`) for which the CPU has instructions that multiply
+    matrices.
     """
 
     is_grad_enabled: bool | None
@@ -28,6 +31,7 @@ class Environment:
     affinity_cpus: int | None
     quota_cpus: float | None
     cpu_half_dtypes: tuple[str, ...] | None = None
+    grad_line: SourceLine | None = None
 
     @property
     def usable_cpus(self) -> float | None:

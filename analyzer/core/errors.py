@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from enum import IntEnum
 
+from analyzer.core.graphs import SourceLine
+
 
 class ExitCode(IntEnum):
     """What the `analyze` command returns, the same in every sub-command."""
@@ -25,24 +27,26 @@ INTERRUPTED = SIGNALLED + 2
 class GraphboundError(Exception):
     """An error that knows how to show itself.
 
-    `message` is one sentence naming the file and line where there is one; `hint` is the next step.
+    `message` is one sentence naming the file and line where there is one; `hint` is the next step. `where` is that line
+    of the user's source, None where the error belongs to none.
     """
 
     exit_code: ExitCode = ExitCode.INTERNAL
 
-    def __init__(self, message: str, *, hint: str | None = None) -> None:
+    def __init__(self, message: str, *, hint: str | None = None, where: SourceLine | None = None) -> None:
         super().__init__(message)
         self.message = message
         self.hint = hint
+        self.where = where
         if hint is not None:
             self.add_note(f"hint: {hint}")  # where a traceback is all that is shown, as in a notebook
 
     def __reduce__(self) -> tuple[object, ...]:
-        return (_rebuild, (type(self), self.message, self.hint))
+        return (_rebuild, (type(self), self.message, self.hint, self.where))
 
 
-def _rebuild(kind: type[GraphboundError], message: str, hint: str | None) -> GraphboundError:
-    return kind(message, hint=hint)
+def _rebuild(kind: type[GraphboundError], message: str, hint: str | None, where: SourceLine | None) -> GraphboundError:
+    return kind(message, hint=hint, where=where)
 
 
 class UsageError(GraphboundError):

@@ -107,7 +107,8 @@ class SilencedFinding:
 
 @dataclass(frozen=True, slots=True)
 class ModelGate:
-    """All gates of one model. `report` None: there is none, and `error` says why, which fails the command.
+    """All gates of one model. `report` None: there is none, and `error` says why, which fails the command. `error_at`
+    is the user's line that it is about, or the first one of the model's file; None where neither is known.
 
     `checks` are the worst first. `silenced` are in `report.findings` still. `folder` is the run folder, None where it
     was a temporary one.
@@ -120,6 +121,7 @@ class ModelGate:
     error: str | None = None
     notes: tuple[str, ...] = ()
     folder: str | None = None
+    error_at: SourceLine | None = None
     error_code: int = int(ExitCode.GATE_FAILED)
     """What the command ends with for `error`: 3 where the user's program failed, 4 where we did."""
 

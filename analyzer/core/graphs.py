@@ -65,13 +65,19 @@ class SourceLine:
 
 @dataclass(frozen=True, slots=True)
 class GraphBreak:
-    """One line of torch's `graph_breaks` log: where capture stopped, and torch's own reason and hint."""
+    """One line of torch's `graph_breaks` log: where capture stopped, and torch's own reason and hint.
+
+    `count` is how often torch told it, of each frame and cache entry anew. `ways` are the numbers, at this place, of
+    the chains of calls by which it was met: what was told of a function and of its callers was met by one. Empty where
+    that is not known.
+    """
 
     where: SourceLine | None
     reason: str
     hint: str | None
     compile_id: str | None
     count: int = 1
+    ways: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,11 +93,16 @@ class Recompile:
 
 @dataclass(frozen=True, slots=True)
 class CudaGraphSkip:
-    """A graph that torch refused to run as a CUDA graph, with torch's reason."""
+    """A graph that torch refused to run as a CUDA graph, or a part of it that it leaves out, with torch's reason."""
 
     key: GraphKey | None
     where: SourceLine | None
     reason: str
+
+    @property
+    def is_partial(self) -> bool:
+        """Whether the rest of the graph is recorded: torch took it apart."""
+        return self.reason.startswith("cudagraph partition")
 
 
 @dataclass(frozen=True, slots=True, order=True)

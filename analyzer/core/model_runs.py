@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from analyzer.core.errors import ExitCode
+from analyzer.core.graphs import SourceLine
 from analyzer.core.report import Report
 
 
@@ -12,7 +13,8 @@ from analyzer.core.report import Report
 class ModelRun:
     """One model of several. `name` is how it was asked for, `folder` its run folder, None where there is none.
 
-    `report` None: nothing of it was measured, and `error` says why. A run that ended early has a report that says so.
+    `report` None: nothing of it was measured, and `error` says why, `error_at` at which line of the user's or of which
+    file. A run that ended early has a report that says so.
     `exit_code` is what a command of its own would have ended with.
     """
 
@@ -21,6 +23,7 @@ class ModelRun:
     folder: str | None
     exit_code: int = int(ExitCode.OK)
     error: str | None = None
+    error_at: SourceLine | None = None
 
 
 @dataclass(frozen=True, slots=True)

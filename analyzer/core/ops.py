@@ -34,7 +34,8 @@ class TensorFacts:
     `layout` is `contiguous`, `channels_last`, `channels_last_3d`, `strided` or another torch layout's name; `strides`
     are empty where there are none. `parameter` is the name of the model's parameter that it is, or is a view of; None
     for anything else. `offset` is where in that parameter's memory it begins, in elements. `is_host_made` is whether
-    it was made on the CPU in this step out of nothing but Python values.
+    it was made on the CPU in this step out of nothing but Python values; `is_borrowed` whether its memory is another
+    library's, as NumPy's, of which it is not seen what it was computed from.
     """
 
     shape: tuple[int, ...]
@@ -45,6 +46,7 @@ class TensorFacts:
     parameter: str | None = None
     is_host_made: bool = False
     offset: int = 0
+    is_borrowed: bool = False
 
     @property
     def elements(self) -> int:
@@ -97,11 +99,15 @@ class OptimizerFacts:
 
 @dataclass(frozen=True, slots=True)
 class HostCall:
-    """Calls of one Python function that no operator shows (`torch.cuda.empty_cache`) from one line, in a step."""
+    """Calls of one Python function that no operator shows (`torch.cuda.empty_cache`) from one line, in a step.
+
+    `host_ns` is what they took together in the step that was logged; None is unknown.
+    """
 
     name: str
     where: SourceLine | None
     count: int
+    host_ns: int | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -175,7 +175,8 @@ class Stage:
 @dataclass(frozen=True, slots=True)
 class Report:
     """`linked_share` repeats `attributed.linked_share` for readers of the JSON. `partial` is why the run ended
-    early, None when it did not. `next_command` is what to type next.
+    early, None when it did not; `partial_at` is the user's line that ended it, None where none is known.
+    `next_command` is what to type next.
     """
 
     headline: str
@@ -219,6 +220,7 @@ class Report:
     """Of a recorded trace in which a device worked. None: of another one, or of an older report."""
     generated_code: tuple[StoredCode, ...] = ()
     """What the run folder keeps of Inductor's code: of each graph under the default, and under what was chosen."""
+    partial_at: SourceLine | None = None
 
     @property
     def is_left_alone(self) -> bool:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import Enum
 
-from analyzer.core.graphs import GraphKey
+from analyzer.core.graphs import CudaGraphSkip, GraphKey
 from analyzer.core.samples import Interval, Samples
 
 
@@ -87,6 +87,8 @@ class Trial:
     """Of a package that was made: what whoever loads it must know of what is in it, a sentence each."""
     is_partitioned: bool = False
     """Whether torch made several programs of a graph of what was tried, to leave out what no CUDA graph can hold."""
+    skips: tuple[CudaGraphSkip, ...] = ()
+    """What torch said of the CUDA graphs of what was tried: graphs left without one, and what it left out of one."""
 
 
 class Change(Enum):

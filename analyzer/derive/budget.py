@@ -184,7 +184,7 @@ def fit_to_step(timing: Timing, busy_ns: list[int]) -> tuple[int, ...]:
 
     Probes cost the host, not the device: what the probed steps took beyond the clean ones is taken from the time in
     which the device was idle (elapsed less busy, and the edge), in proportion. Only where a step is shorter than its
-    busy time are the regions themselves shortened.
+    busy time are the regions themselves shortened. The edge is no longer than the idle time of the clean step.
     """
     total = timing.step_ns.median_ns
     probed = [r.elapsed_ns.median_ns for r in timing.regions]
@@ -193,6 +193,8 @@ def fit_to_step(timing: Timing, busy_ns: list[int]) -> tuple[int, ...]:
     busy = sum(busy_ns)
     if busy >= total:
         return split(total, busy_ns) if busy_ns else ()
+    # More than the clean step has of idle time cannot be its edge: the host woke late in the probed steps.
+    edge = min(edge, total - busy)
     # With no idle time to stretch, what is left over belongs to the edge.
     fitted = split(total - busy, [float(edge), *map(float, idle)])[1:]
     return tuple(b + f for b, f in zip(busy_ns, fitted, strict=True))

@@ -32,7 +32,11 @@ DRAWS: Final = 1000
 
 @dataclass(frozen=True, slots=True)
 class Slowdown:
-    """`ratio` is head over base: above 1 is slower. `p` is that of the rank test, `interval` the ratio's 95 %."""
+    """`ratio` is head over base: above 1 is slower. `p` is that of the rank test, `interval` the ratio's 95 %.
+
+    `is_paired`: the ratio is the median of those of turns that were taken together, and `base_ns` and `head_ns` are of
+    the pair that has it; else they are the medians of the two sides, whose ratio it is.
+    """
 
     outcome: Change
     ratio: float
@@ -40,6 +44,7 @@ class Slowdown:
     interval: Interval
     base_ns: int
     head_ns: int
+    is_paired: bool = False
 
 
 def turns_needed() -> int:
@@ -64,7 +69,8 @@ def compare_turns(
     outcome = _outcome(ratio, p, interval, factor)
     if outcome in (Change.SLOWER, Change.FASTER) and is_paired and not _agree(left, right, processes, ratio):
         outcome = Change.NOISY
-    return Slowdown(outcome, ratio, p, interval, int(np.median(left)), int(np.median(right)))
+    base_ns, head_ns = _middle(left, right, is_paired)
+    return Slowdown(outcome, ratio, p, interval, base_ns, head_ns, is_paired)
 
 
 def _agree(base: NDArray[np.float64], head: NDArray[np.float64], processes: int, ratio: float) -> bool:
@@ -92,6 +98,17 @@ def _ratio(base: NDArray[np.float64], head: NDArray[np.float64], is_paired: bool
     if is_paired:
         return float(np.median(head / np.maximum(base, 1)))
     return float(np.median(head) / max(float(np.median(base)), 1.0))
+
+
+def _middle(base: NDArray[np.float64], head: NDArray[np.float64], is_paired: bool) -> tuple[int, int]:
+    """The two levels whose ratio is told, in ns. Of pairs the medians of the sides may be the other way round than the
+    ratio, where the machine drifted: two pairs in the middle, of an even number, are averaged.
+    """
+    if not is_paired:
+        return int(np.median(base)), int(np.median(head))
+    order = np.argsort(head / np.maximum(base, 1), kind="stable")
+    middle = order[(order.size - 1) // 2 : order.size // 2 + 1]
+    return int(base[middle].mean()), int(head[middle].mean())
 
 
 def _interval(base: NDArray[np.float64], head: NDArray[np.float64], is_paired: bool) -> Interval:

@@ -12,12 +12,16 @@ from analyzer.core.gate import GateCheck, GateLevel, GateStatus, GateUnit
 from analyzer.core.gate_number import gate_number
 from analyzer.core.graphs import SourceLine
 from analyzer.core.policy import GateSetting
-from analyzer.gate.places import CODE, KERNELS, TIMELESS, Place, changed_graphs, new_places
+from analyzer.gate.places import CODE, KERNELS, TIMELESS, Place, changed_graphs, moved_places, new_places
 from analyzer.gate.reading import Gate, Reading, Sources
 from analyzer.gate.silence import Silences
 
 ROUNDING: Final = 1e-9
 """Two values that differ by less, as a share, are one: a share is computed in floating point."""
+
+GRAPHS: Final = "graphs"
+
+ACCEPTED: Final = "--init stores it as it is"
 
 MAX_NAMED: Final = 3
 """Places that a message names; all of them are in `places`."""
@@ -27,6 +31,7 @@ MAX_NAMED: Final = 3
 class Held:
     """What one model's exact gates are held against. `baseline` None: nothing is stored. `against` names it.
     `release` is the torch of this run, `changed` are the lines that differ from the base, where that is known.
+    `is_accepted`: its values are stored whatever they are, and held against written limits alone.
     """
 
     baseline: ModelBaseline | None
@@ -36,6 +41,7 @@ class Held:
     sources: Sources
     release: str
     changed: tuple[SourceLine, ...] = ()
+    is_accepted: bool = False
 
     @property
     def is_same_torch(self) -> bool:
@@ -53,7 +59,7 @@ def check_count(gate: Gate, setting: GateSetting, reading: Reading, held: Held) 
     limit = _limit(gate, setting, stored)
     check = replace(check, measured=reading.value, limit=limit, rule=gate.rules[0] if gate.rules else None)
     if limit is None:
-        return not_compared(check, gate, nothing_of_it(held.against))
+        return not_compared(check, gate, nothing_of_it(held.against, is_accepted=held.is_accepted))
     if not _is_past(gate, reading.value, limit):
         return _passed(gate, setting, check, stored)
     return _past(gate, setting, check, held)
@@ -75,8 +81,10 @@ def not_compared(check: GateCheck, gate: Gate, reason: str) -> GateCheck:
     return replace(check, status=GateStatus.NOT_COMPARED, reason=reason, message=text)
 
 
-def nothing_of_it(against: str | None) -> str:
+def nothing_of_it(against: str | None, *, is_accepted: bool = False) -> str:
     """Why a value has nothing to be held against. `against` None: no file of values and no commit was."""
+    if is_accepted:
+        return ACCEPTED
     return "nothing is stored for it yet" if against is None else f"{against} has no value of it"
 
 
@@ -148,7 +156,7 @@ def _past(gate: Gate, setting: GateSetting, check: GateCheck, held: Held) -> Gat
         where=wheres[0] if wheres else None,
         places=wheres,
         ns_per_step=cost_ns,
-        remedy=first.remedy if first is not None else None,
+        remedy=first.remedy if first is not None else _divided(gate, held),
         rule=first.rule if first is not None else check.rule,
         cause=first.message if first is not None else None,
         confidence=first.confidence if first is not None else None,
@@ -162,11 +170,23 @@ def _blamed(gate: Gate, held: Held) -> tuple[Place, ...]:
     """
     known = held.baseline.places if held.baseline is not None else ()
     fresh = new_places(held.places, known, gate.rules)
-    if fresh or gate.id not in (KERNELS, CODE) or held.baseline is None:
+    what = CODE if gate.id == GRAPHS else gate.id
+    if fresh or what not in (KERNELS, CODE) or held.baseline is None:
         return fresh
     broken = new_places(held.places, known, ("graph_break",))
-    grown = changed_graphs(held.places, known, gate.id)
+    grown = changed_graphs(held.places, known, what)
     return broken or _new_in(grown, held, known) or tuple(place.among(held.changed) for place in grown)
+
+
+def _divided(gate: Gate, held: Held) -> str | None:
+    """Of graphs that no new finding explains: that a break which is no new one is met in another function now."""
+    if gate.id != GRAPHS or held.baseline is None:
+        return None
+    moved = moved_places(held.places, held.baseline.places, "graph_break")
+    if not moved:
+        return None
+    at = _at(moved[0].where, held.sources)
+    return f"the break{at} was elsewhere before: one in a called function divides its callers too"
 
 
 def _new_in(grown: Sequence[Place], held: Held, known: Sequence[StoredPlace]) -> tuple[Place, ...]:
@@ -185,7 +205,8 @@ def new_finding_checks(
     """
     check = GateCheck(gate.id, setting.level, GateStatus.PASSED, GateUnit.COUNT, "no new findings", measured=0, limit=0)
     if held.baseline is None:
-        return (not_compared(replace(check, measured=None), gate, nothing_of_it(held.against)),)
+        reason = nothing_of_it(held.against, is_accepted=held.is_accepted)
+        return (not_compared(replace(check, measured=None), gate, reason),)
     rules = [rule for rule in TIMELESS if rule not in held.baseline.unjudged]
     fresh = new_places(held.places, held.baseline.places, rules)
     loud = [place for place in fresh if not _is_silenced(place, held) and not (place.where and place.where in told)]

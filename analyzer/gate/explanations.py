@@ -24,13 +24,16 @@ EXPLANATIONS: Final = (
     Explanation(
         "graph_breaks",
         "Counted while the model is compiled with torch.compile's defaults and called; exact on any machine, and held "
-        "to the stored number, or to a max.",
+        "to the stored number, or to a max. A line that breaks is one for each chain of calls that reaches it: moved "
+        "into a method it is still one, and called from two lines it is two. A loop over it, and inputs of other types "
+        "and sizes, are not told apart.",
         f"A break on a path that these inputs do not take is not seen. {_RELEASE}",
     ),
     Explanation(
         "graphs",
         "Different graphs of the capture, forward and backward of one counted once; exact, as graph_breaks is.",
-        f"Two calls of one graph are one graph, however often a step makes them. {_RELEASE}",
+        "Two calls of one graph are one graph, however often a step makes them. A break in a called function divides "
+        f"its callers as well: moved there, the same break makes more graphs. {_RELEASE}",
     ),
     Explanation(
         "recompiles",
@@ -84,10 +87,11 @@ EXPLANATIONS: Final = (
     Explanation(
         "step_time",
         "With --against REF both sides run in turn, in three pairs of processes; SLOWER needs a factor of "
-        f"{TURN_FACTOR}, p < {P_LIMIT} of a rank test, and that every pair agrees. Otherwise it is held to stored "
-        f"samples of the same machine class and torch, with a factor of {STORED_FACTOR}. A plan that the policy names "
-        "is timed as it is; in turn with a commit both sides run under torch.compile's defaults. A pass says how small "
-        "a slow-down would most likely have been found.",
+        f"{TURN_FACTOR}, p < {P_LIMIT} of a rank test, and that every pair agrees. The ratio is the median of those of "
+        "turns that were taken together, and the times shown are of the pair of turns that has it. Otherwise it is "
+        "held to stored samples of the same machine class and torch, with a factor of "
+        f"{STORED_FACTOR}. A plan that the policy names is timed as it is; in turn with a commit both sides run under "
+        "torch.compile's defaults. A pass says how small a slow-down would most likely have been found.",
         "While other programs keep the machine busy, nothing is called slower, and the headline says that a slow-down "
         "may have gone unseen. benchmarks/results/ci.md has how often it is wrong.",
     ),

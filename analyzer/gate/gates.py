@@ -31,7 +31,8 @@ GATES: Final[tuple[Gate, ...]] = (
     # A cause before what follows from it: of equals, the first is the headline.
     Gate(
         "graph_breaks", "graph break", "graph breaks", GateUnit.COUNT, Needs.GRAPHS, GateLevel.ERROR,
-        readings.graph_breaks, ("graph_break",), doc="how often capture stopped",
+        readings.graph_breaks, ("graph_break",),
+        doc="where capture stops, each place once for each chain of calls to it",
     ),
     Gate(
         "graphs", "graph", "graphs", GateUnit.COUNT, Needs.GRAPHS, GateLevel.ERROR, readings.graphs, ("graph_break",),

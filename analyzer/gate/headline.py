@@ -12,8 +12,12 @@ from analyzer.gate.gates import GATES, gate
 from analyzer.gate.reading import Sources
 
 
-def gate_headline(models: Sequence[ModelGate], sources: Sources, against: str | None) -> str:
-    """`1 new graph break: +1.9 ms a step, model.py:41`, or that nothing is past its limit."""
+def gate_headline(
+    models: Sequence[ModelGate], sources: Sources, against: str | None, *, is_accepted: bool = False
+) -> str:
+    """`1 new graph break: +1.9 ms a step, model.py:41`, or that nothing is past its limit. `is_accepted`: values were
+    stored as they are, and held against none.
+    """
     for wanted in ("failures", "warnings"):
         found = [(model, check) for model in models for check in getattr(model, wanted)]
         errors = [model for model in models if model.error is not None] if wanted == "failures" else []
@@ -27,6 +31,8 @@ def gate_headline(models: Sequence[ModelGate], sources: Sources, against: str | 
     improved = [check for model in models for check in model.checks if check.status is GateStatus.IMPROVED]
     if improved:
         return f"nothing is past its limit, and {len(improved)} of it is better: accept the new file"
+    if is_accepted:
+        return "nothing is past a written limit, and the values are stored as they are"
     if against is None:
         return "nothing to compare with yet: there is no baseline of it"
     return f"nothing is past its limit, against {against}{_unseen(models)}"

@@ -48,7 +48,7 @@ class Case:
 
     `reach` is how much was run: gates that need more are left out. `in_turn` None: the base was not run beside it.
     `changed` are lines of this run's files that the base does not have, where that is known. `gone` are models of
-    `stored_in` whose file is not there any more, where nothing is stored for this one.
+    `stored_in` whose file is not there any more, where nothing is stored for this one. `is_accepted` as in `Held`.
     """
 
     name: str
@@ -65,6 +65,7 @@ class Case:
     folder: str | None = None
     changed: tuple[SourceLine, ...] = ()
     gone: tuple[str, ...] = ()
+    is_accepted: bool = False
     stored_in: str = "the baseline"
 
 
@@ -73,7 +74,9 @@ def judge(case: Case) -> ModelGate:
     report = case.report
     subject = Subject(report, case.plan)
     held = _held(case)
-    times = HeldTimes(subject, machine_of(report), case.baseline, case.against, case.in_turn, case.crowd)
+    times = HeldTimes(
+        subject, machine_of(report), case.baseline, case.against, case.in_turn, case.crowd, case.is_accepted
+    )
     checks: list[GateCheck] = []
     for gate in GATES:
         setting = setting_of(gate, case.policy, case.name)
@@ -92,6 +95,7 @@ def judge(case: Case) -> ModelGate:
         checks=tuple(sorted(checks, key=_worst)),
         silenced=case.silences.of(report),
         error=None if report.partial is None else f"the run ended early: {report.partial}",
+        error_at=report.partial_at,
         notes=(*case.silences.notes, *plan_notes(case.plan, report)),
         folder=case.folder,
     )
@@ -174,6 +178,7 @@ def _held(case: Case) -> Held:
         sources=case.sources,
         release=case.report.versions.torch,
         changed=case.changed,
+        is_accepted=case.is_accepted,
     )
 
 

@@ -28,6 +28,7 @@ TIMELESS: Final = (
     "anomaly_mode",
     "deterministic_mode",
     "empty_cache_in_loop",
+    "gc_collect_in_step",
     "python_custom_op",
     "autocast_recast",
     "moe_expert_loop",
@@ -98,9 +99,17 @@ def new_places(places: Sequence[Place], known: Sequence[StoredPlace], rules: Seq
     )
 
 
+def moved_places(places: Sequence[Place], known: Sequence[StoredPlace], rule: str) -> tuple[Place, ...]:
+    """Those of this rule that the baseline has in another function or file, and none that is new."""
+    before = {_whole(old) for old in known}
+    new = {place.stored for place in new_places(places, known, (rule,))}
+    mine = [place for place in places if place.stored.rule == rule and place.stored not in new]
+    return tuple(place for place in mine if _whole(place.stored) not in before)
+
+
 def changed_graphs(places: Sequence[Place], known: Sequence[StoredPlace], what: str) -> tuple[Place, ...]:
     """The graphs with more of `what` than the baseline's graph at the same line has, wherever that line is now; the
-    largest growth first.
+    largest growth first. None where the baseline has `what` of no graph.
     """
     mine = [place for place in places if place.stored.rule == what]
     before = {_whole(old): old.count for old in known if old.rule == what}
@@ -111,7 +120,7 @@ def changed_graphs(places: Sequence[Place], known: Sequence[StoredPlace], what: 
         name = _whole(place.stored)
         was = before[name] if name in stayed else gone.get(_moved(name), 0)
         grown.append((place.stored.count - was, place))
-    return tuple(place for more, place in sorted(grown, key=lambda pair: -pair[0]) if more > 0)
+    return tuple(place for more, place in sorted(grown, key=lambda pair: -pair[0]) if more > 0 and before)
 
 
 def _whole(name: StoredPlace) -> StoredPlace:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 import re
 import tomllib
 from collections.abc import Iterable, Mapping
@@ -15,7 +16,10 @@ from analyzer.core.spelling import nearest
 from analyzer.gate.gates import GATES, gate
 from analyzer.gate.reading import Gate
 
-TABLE: Final = "tool.graphbound"
+TOOL: Final = "graphbound"
+TABLE: Final = f"tool.{TOOL}"
+_SLIP: Final = 0.85
+"""Of difflib's likeness: a letter too few, too many or another one, or two changed about. `graphviz` has 0.56."""
 KEYS: Final = ("preset", "models", "baseline", "gates", "model")
 MODEL_KEYS: Final = ("gates", "plan")
 LIMIT_KEYS: Final = ("max", "min", "margin")
@@ -44,10 +48,21 @@ def read_policy(text: str, name: str, folder: str, *, is_project: bool) -> Polic
         raise UsageError(f"{name} is no TOML: {error}") from error
     if not is_project:
         # A file of its own may carry the table's name all the same.
-        content = _table(content.get("tool", {}), name, "tool").get("graphbound", content)
+        content = _table(content.get("tool", {}), name, "tool").get(TOOL, content)
         return policy_of(_table(content, name, "the file"), name, folder)
-    table = _table(content.get("tool", {}), name, "tool").get("graphbound")
-    return None if table is None else policy_of(_table(table, name, TABLE), name, folder)
+    tools = _table(content.get("tool", {}), name, "tool")
+    table = tools.get(TOOL)
+    if table is None:
+        _require_no_slip(tools, name)
+        return None
+    return policy_of(_table(table, name, TABLE), name, folder)
+
+
+def _require_no_slip(tools: Mapping[str, Any], name: str) -> None:
+    """A table whose name is nearly ours would leave every limit in it unheld."""
+    slip = next(iter(difflib.get_close_matches(TOOL, tools, n=1, cutoff=_SLIP)), None)
+    if slip is not None:
+        raise UsageError(f"{name}: [tool.{slip}] is no table of Graphbound", hint=f"did you mean [{TABLE}]?")
 
 
 def policy_of(table: Mapping[str, Any], name: str, folder: str) -> Policy:

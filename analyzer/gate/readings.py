@@ -53,7 +53,9 @@ def findings_of(subject: Subject, rules: tuple[str, ...]) -> Reading:
 
 
 def cudagraph_refusals(subject: Subject) -> Reading:
-    """Graphs that torch will not replay. Torch says so where a CUDA graph was asked of it, and nowhere else."""
+    """Graphs that torch will not replay, not even a part of them. Torch says so where a CUDA graph was asked of it, and
+    nowhere else.
+    """
     report = subject.report
     if subject.kind == "cpu":
         return inapplicable("a CPU has no CUDA graphs")
@@ -64,7 +66,7 @@ def cudagraph_refusals(subject: Subject) -> Reading:
     )
     if not asked and not report.capture.skips:
         return inapplicable("no CUDA graph was asked of torch in this run: check a run with a search, or with a plan")
-    return Reading(len({skip.key for skip in report.capture.skips}))
+    return Reading(len({skip.key for skip in report.capture.skips if not skip.is_partial}))
 
 
 def kernels(subject: Subject) -> Reading:

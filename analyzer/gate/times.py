@@ -15,7 +15,7 @@ from analyzer.core.samples import Samples
 from analyzer.core.trial import Change
 from analyzer.derive.seen_slowdown import seen_slowdown
 from analyzer.derive.slower import STORED_FACTOR, TURN_FACTOR, Slowdown, compare_turns, turns_needed
-from analyzer.gate.counts import not_compared, nothing_of_it, past_status, said, unknown_check
+from analyzer.gate.counts import ACCEPTED, not_compared, nothing_of_it, past_status, said, unknown_check
 from analyzer.gate.reading import Gate, Reading, Subject
 from analyzer.gate.readings import chosen_way
 
@@ -59,7 +59,7 @@ class _Sides:
 @dataclass(frozen=True, slots=True)
 class HeldTimes:
     """`in_turn` None: the base was not run beside this one. `crowd` says who else was busy while the report's own steps
-    were timed, None: nobody.
+    were timed, None: nobody. `is_accepted` as in `Held`.
     """
 
     subject: Subject
@@ -68,6 +68,7 @@ class HeldTimes:
     against: str | None
     in_turn: InTurn | None = None
     crowd: str | None = None
+    is_accepted: bool = False
 
 
 def crowd_clause(report: Report) -> str | None:
@@ -181,7 +182,8 @@ class _Said:
 def _of_verdict(gate: Gate, check: GateCheck, verdict: Slowdown, words: _Said) -> GateCheck:
     times = quantities.durations((verdict.base_ns, verdict.head_ns))
     ratio = quantities.ratio_with_interval(verdict.ratio, verdict.interval.low, verdict.interval.high)
-    text = f"{times} a step against {words.held.against}{words.way}: {ratio} as long"
+    pair = " (the middle pair of turns)" if verdict.is_paired else ""
+    text = f"{times} a step{pair} against {words.held.against}{words.way}: {ratio} as long"
     seen = seen_text(check.seen)
     could = "" if seen is None else f"; {seen}"
     crowd = words.sides.crowd
@@ -209,6 +211,8 @@ def _is_default(held: HeldTimes) -> bool:
 def _comparable(held: HeldTimes) -> MachineTimes | str:
     """The stored times of this machine class and torch, or why there are none."""
     times = held.baseline.times if held.baseline is not None else ()
+    if held.is_accepted:
+        return ACCEPTED
     if not times:
         return (
             "no times are stored yet" if held.in_turn is None else f"the run of {held.against} has none to be held to"

@@ -18,6 +18,7 @@ from analyzer.rules import (
     eager_gap_heavy,
     empty_cache_in_loop,
     float64_leak,
+    gc_collect_in_step,
     graph_break,
     guard_cost,
     half_precision_on_slow_path,
@@ -79,4 +80,5 @@ RULES: Final[tuple[Rule, ...]] = (
     moe_expert_loop.RULE,
     denormals.RULE,
     empty_cache_in_loop.RULE,
+    gc_collect_in_step.RULE,
 )

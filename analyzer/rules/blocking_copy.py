@@ -35,7 +35,7 @@ from analyzer.core.activity import Activity, CopyDirection, CopyGroup, HostMemor
 from analyzer.core.finding import Finding
 from analyzer.rules.facts import Facts
 from analyzer.rules.host_sync import LONG_SHARE, is_costly
-from analyzer.rules.places import activity_of, claimed_ns, place_of, region_text, share_of_step
+from analyzer.rules.places import PlacedWait, activity_of, claimed_ns, placed_waits, share_of_step
 from analyzer.rules.rule import Rule
 
 _ID: Final = "blocking_copy"
@@ -51,10 +51,9 @@ CONSTANT_BYTES: Final = 4096
 
 def judge(facts: Facts) -> tuple[Finding, ...]:
     activity = activity_of(facts)
+    waits = [wait for wait in activity.waits if wait.direction is CopyDirection.TO_DEVICE]
     return tuple(
-        _finding(facts, activity, wait)
-        for wait in activity.waits
-        if wait.direction is CopyDirection.TO_DEVICE and _is_noted(activity, wait)
+        _finding(activity, placed) for placed in placed_waits(facts, waits) if _is_noted(activity, placed.whole)
     )
 
 
@@ -64,30 +63,31 @@ def _is_noted(activity: Activity, wait: HostWait) -> bool:
     return is_costly(activity, wait) or (is_unknown and share_of_step(activity, wait.waited_ns) >= LONG_SHARE)
 
 
-def _finding(facts: Facts, activity: Activity, wait: HostWait) -> Finding:
-    copies = [copy for copy in activity.copies if _is_of(copy, wait)]
+def _finding(activity: Activity, placed: PlacedWait) -> Finding:
+    wait = placed.whole
+    copies = [copy for copy in activity.copies if _is_of(copy, placed)]
     size = _bytes_each(copies)
     pageable = " from pageable memory" if any(c.host_memory is HostMemory.PAGEABLE for c in copies) else ""
     each = f" of {quantities.byte_count(size)}" if size is not None else ""
     message = (
         f"copies to the device{pageable}{each} hold the host {quantities.duration(wait.waited_ns)} a step, "
-        f"{region_text(wait.region)}"
+        f"{placed.text}"
     )
     if not activity.is_scaled and wait.cost_ns is not None:
         message += f"; with the profiler's load they cost {quantities.duration(wait.cost_ns)}"
     return Finding(
         rule=_ID,
         message=message,
-        where=place_of(facts, wait.region, wait.ops),
+        where=placed.where,
         ns_per_step=claimed_ns(activity, wait.cost_ns),
         remedy=_CONSTANTS if size is not None and size <= CONSTANT_BYTES else _INPUTS,
         count=max(1, round(wait.count)),
     )
 
 
-def _is_of(copy: CopyGroup, wait: HostWait) -> bool:
-    same = copy.direction is wait.direction and copy.ops == wait.ops and copy.region == wait.region
-    return same and copy.holds_host
+def _is_of(copy: CopyGroup, placed: PlacedWait) -> bool:
+    same = copy.direction is placed.whole.direction and copy.ops == placed.whole.ops
+    return same and copy.region in placed.regions and copy.holds_host
 
 
 def _bytes_each(copies: list[CopyGroup]) -> float | None:

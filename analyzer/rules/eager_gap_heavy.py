@@ -35,6 +35,7 @@ from analyzer.core.finding import Confidence, Finding
 from analyzer.core.graphs import Capture, GapKey, SourceLine
 from analyzer.rules.evidence import ended_by, left_eager, regions_of, starts_at
 from analyzer.rules.facts import Facts, RegionFacts
+from analyzer.rules.places import is_loading
 from analyzer.rules.rule import MissingData, Rule
 
 _ID: Final = "eager_gap_heavy"
@@ -47,6 +48,9 @@ _AT_END: Final = "it is what the step does after its last graph, and its way bac
 _AT_END_WORK: Final = (
     "operators run there uncompiled, of the model or of what the step does with its output: compile them with the "
     "rest, or see what of them is needed"
+)
+_LOADER: Final = (
+    "a data loader makes its batches there (input_starved): make them beside the step, in workers of the loader"
 )
 _LEFT: Final = (
     "mend the graph break at {place}, for which torch left a whole function eager: what that function does outside the "
@@ -103,6 +107,8 @@ def _place(key: GapKey) -> str:
 
 
 def _remedy(facts: Facts, key: GapKey, fact: RegionFacts) -> str:
+    if is_loading(facts, fact):
+        return _LOADER
     if ended_by(facts.capture, key.after) is not None:
         return _BETWEEN
     left = left_eager(facts.capture)

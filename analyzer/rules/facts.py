@@ -14,13 +14,29 @@ from analyzer.core.report import PlanTrial, WorkloadFacts
 
 
 @dataclass(frozen=True, slots=True)
+class PlannedRegion:
+    """What the plan runs a graph with in place of the default. Its time in a step by default and under the plan are of
+    the same minute of the machine; None where they were not measured.
+    """
+
+    candidate: str
+    has_cuda_graph: bool
+    has_cpp_wrapper: bool
+    before_ns: int | None
+    after_ns: int | None
+
+
+@dataclass(frozen=True, slots=True)
 class RegionFacts:
-    """One graph or eager gap in the default run, summed over its calls in a step. None is unknown."""
+    """One graph or eager gap in the default run, summed over its calls in a step. None is unknown; `planned` is None
+    where there is no plan, or it leaves the region as it is.
+    """
 
     region: Region
     elapsed_ns: int
     budget: Budget | None
     kernels_per_step: float | None
+    planned: PlannedRegion | None = None
 
 
 @dataclass(frozen=True, slots=True)

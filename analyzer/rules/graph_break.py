@@ -2,7 +2,9 @@
 
 What it finds
     Every place at which Dynamo ended a graph before the function ended, with
-    torch's own reason. The same line and reason is one finding with a count.
+    torch's own reason. The same line and reason is one finding. It counts once
+    for each chain of calls that reaches it: torch tells a break in a called
+    function of the caller too, of each type of inputs, and of a loop once.
 
 Why it costs
     What lies between two graphs runs eager, one launch after another. Values
@@ -82,7 +84,12 @@ def _remedy(stops: list[GraphBreak]) -> str:
 
 
 def _count(stops: list[GraphBreak]) -> int:
-    """How often it broke. A break from which torch cannot resume is met once more, in the function that has it."""
+    """By how many chains of calls it was met; of a recording that does not say how often torch told it, a break from
+    which torch cannot resume apart, which it tells once more of the function that has it.
+    """
+    ways = {way for stop in stops for way in stop.ways}
+    if ways:
+        return len(ways)
     counts = [stop.count for stop in stops if not own_reason(stop.reason)[1]]
     return sum(counts or [stop.count for stop in stops])
 

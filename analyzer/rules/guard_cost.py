@@ -20,7 +20,8 @@ What to do
     Fewer entries: fix graph breaks, compile the outermost function. Cheaper
     ones, where modules do not change after compilation:
     torch.compile(model, options={"guard_filter_fn":
-    torch.compiler.skip_guard_on_inbuilt_nn_modules_unsafe}).
+    torch.compiler.skip_guard_on_inbuilt_nn_modules_unsafe}). Or more work in
+    each: a larger batch has the same guards.
 
 When it is wrong
     The profiler stretches these rows less than the host's launches, by which
@@ -46,6 +47,7 @@ _FILTER: Final = (
     'torch.compile(model, options={"guard_filter_fn": torch.compiler.skip_guard_on_inbuilt_nn_modules_unsafe}), if its '
     "modules do not change after compilation"
 )
+_MORE: Final = "do more in one call of compiled code, as with a larger batch: what it takes to enter it stays the same"
 
 HEAVY_SHARE: Final = 0.05
 """Of the step. A choice: the host enters the four graphs of a step of 6 ms in about 0.2 ms (H200)."""
@@ -64,10 +66,18 @@ def judge(facts: Facts) -> tuple[Finding, ...]:
             message=f"entering compiled code takes {quantities.share(share)} of the step: {_kinds(activity)}",
             where=_where(facts.capture, dearest),
             ns_per_step=claimed_ns(activity, activity.entry_cost_ns),
-            remedy=_FILTER if count <= 1 else _BREAKS,
+            remedy=_remedy(facts, count),
             count=count,
         ),
     )
+
+
+def _remedy(facts: Facts, count: int) -> str:
+    if count > 1:
+        return _BREAKS
+    # The filter is of guards on modules, which a function has none of.
+    is_function = facts.workload is not None and facts.workload.parameters is None
+    return _MORE if is_function else _FILTER
 
 
 def _count(activity: Activity) -> int:

@@ -14,9 +14,10 @@ How it is measured
     From the operators of one eager step: copies off the CPU whose source was
     made in that step out of no other tensor. The cost is the copies and waits
     in the budget of the graph at that line: the most it can be, and unknown
-    where the line lies in no measured graph, or shares one with another. On a
-    CPU, where nothing is copied: from torch.tensor of a list in that step, and
-    from the captured graphs, which keep every .to(device).
+    where the line lies in no measured graph, or shares one with another;
+    nothing where the profiled step, which is compiled, copies nothing to the
+    device. On a CPU, where nothing is copied: from torch.tensor of a list in
+    that step, and from the captured graphs, which keep every .to(device).
 
 What to do
     Make it once and keep it: self.register_buffer(name, tensor). Or create it
@@ -24,10 +25,10 @@ What to do
 
 When it is wrong
     When its values differ in every step and come from the host: then pin them
-    and copy with non_blocking=True. Index lists (x[[0, 2]]) are copied too,
-    but below the operators that can be seen. The batches of a DataLoader are
-    not meant. In a run on a CPU, when the tensor stays on the host on a GPU
-    too.
+    and copy with non_blocking=True; so may those of a NumPy array, which are
+    told on a GPU alone. Index lists (x[[0, 2]]) are copied too, but below the
+    operators that can be seen. The batches of a DataLoader are not meant. In a
+    run on a CPU, when the tensor stays on the host on a GPU too.
 """
 
 from __future__ import annotations
@@ -35,6 +36,7 @@ from __future__ import annotations
 from collections import Counter
 from typing import Final
 
+from analyzer.core.activity import CopyDirection
 from analyzer.core.budget import Part
 from analyzer.core.finding import Finding
 from analyzer.core.graphs import SourceLine
@@ -48,6 +50,8 @@ _REMEDY: Final = (
     'keep it: self.register_buffer("name", tensor); or create it on the device: torch.full(..., device=x.device)'
 )
 
+_IN_KERNELS: Final = " as it is written; compiled, it copies nothing: torch.compile has their values in its code"
+
 _HOST: Final = "cpu"
 _COPIES: Final = ("aten::_to_copy", "aten::copy_")
 _NEW_TENSOR: Final = "aten::lift_fresh"
@@ -59,18 +63,32 @@ def judge(facts: Facts) -> tuple[Finding, ...]:
     if facts.workload is not None and facts.workload.device == _HOST:
         return unless_cut(ops, _on_cpu(facts, ops))
     lines = by_line(call for call in ops.calls if not call.is_backward and _comes_from_host(call))
+    is_kept = _copies_nothing(facts)
     findings = tuple(
         Finding(
             rule=_ID,
-            message=f"{_tensors(times(calls))} made on the host and copied to the device in every step",
+            message=f"{_tensors(times(calls))} made on the host and copied to the device in every step"
+            + (_IN_KERNELS if is_kept else ""),
             where=where,
-            ns_per_step=cost_of_parts(facts, where, lines, (Part.COPIES, Part.SYNC)),
+            ns_per_step=0 if is_kept else cost_of_parts(facts, where, lines, (Part.COPIES, Part.SYNC)),
             remedy=_REMEDY,
             count=times(calls),
         )
         for where, calls in lines.items()
     )
     return unless_cut(ops, findings)
+
+
+def _copies_nothing(facts: Facts) -> bool:
+    """Whether the profiled step, which is compiled, was seen to copy nothing to the device: Inductor writes short
+    constants into its kernels (`GraphLowering.get_attr`).
+    """
+    activity = facts.activity
+    if activity is None or activity.missing is not None or not activity.is_linked:
+        return False
+    if any(fact.budget is not None and fact.budget.ns(Part.COPIES) for fact in facts.regions):
+        return False
+    return all(copy.direction not in (CopyDirection.TO_DEVICE, None) for copy in activity.copies)
 
 
 def _on_cpu(facts: Facts, ops: OpLog) -> tuple[Finding, ...]:
@@ -103,7 +121,7 @@ def _moved(facts: Facts) -> dict[SourceLine | None, int]:
 def _is_listed(call: OpCall) -> bool:
     """Whether it is torch.tensor of a list, in the forward. A single number may be used on a GPU without a copy."""
     made = call.outputs[0] if call.op == _NEW_TENSOR and call.outputs and not call.is_backward else None
-    return made is not None and made.is_host_made and bool(made.shape)
+    return made is not None and made.is_host_made and not made.is_borrowed and bool(made.shape)
 
 
 def _comes_from_host(call: OpCall) -> bool:

@@ -3,8 +3,9 @@
 What it finds
     Places at which the host waits until the device is done: reading a value
     (.item(), float(x), if x:), copying to the host (.cpu(), .tolist()), results
-    whose size depends on the data (nonzero, x[mask]), and explicit waits. Also
-    long waits that cost nothing, so that nobody hunts them.
+    whose size depends on the data (nonzero, x[mask]), and explicit waits; cheap
+    ones too where capture stops for the value, since one change is rid of both.
+    Also long waits that cost nothing, so that nobody hunts them.
 
 Why it costs
     While it waits, the host launches nothing. When it goes on, the device has
@@ -39,8 +40,10 @@ from typing import Final
 from analyzer.core import quantities
 from analyzer.core.activity import Activity, CopyDirection, HostWait
 from analyzer.core.finding import Finding
+from analyzer.core.graphs import GapKey
+from analyzer.rules.evidence import ended_by
 from analyzer.rules.facts import Facts
-from analyzer.rules.places import NOTED_SHARE, activity_of, claimed_ns, place_of, region_text, share_of_step
+from analyzer.rules.places import NOTED_SHARE, PlacedWait, activity_of, claimed_ns, placed_waits, share_of_step
 from analyzer.rules.remedies import Table, remedy
 from analyzer.rules.rule import Rule
 
@@ -92,6 +95,11 @@ _CUDA_CALL: Final = re.compile(r"(?:cuda|hip|cu)[A-Z]\w*")
 _NAMED: Final = f"{_OTHERWISE}; torch.cuda.set_sync_debug_mode('warn') names its line"
 _NOTHING: Final = "nothing is to be gained here: shorten the work that it waits for"
 
+_READS_DATA: Final = re.compile(
+    r"(?i)\bdata[- ]dependent\b|\bTensor\.(?:item|tolist|numpy)\b|\bdynamic shape operator\b"
+)
+"""Torch's reasons (2.11 to 2.14, torch/_dynamo/graph_break_registry.json) for stopping where a value is read."""
+
 _LATER: Final = "record later steps: a call loads code at its first use, or the device's rows are missing"
 
 
@@ -102,14 +110,16 @@ def judge(facts: Facts) -> tuple[Finding, ...]:
     return tuple(
         Finding(
             rule=_ID,
-            message=_message(activity, wait),
-            where=place_of(facts, wait.region, wait.ops),
-            ns_per_step=claimed_ns(activity, wait.cost_ns),
-            remedy=_NOTHING if is_harmless(activity, wait) else _remedy(activity, wait),
-            count=max(1, round(wait.count)),
+            message=_message(activity, placed, stops),
+            where=placed.where,
+            ns_per_step=claimed_ns(activity, placed.whole.cost_ns),
+            remedy=_NOTHING if is_harmless(activity, placed.whole) and not stops else _remedy(activity, placed.whole),
+            count=max(1, round(placed.whole.count)),
         )
-        for wait in waits
-        if is_costly(activity, wait) or share_of_step(activity, wait.waited_ns) >= LONG_SHARE
+        for placed in placed_waits(facts, waits)
+        if (stops := _stops_capture(facts, placed))
+        or is_costly(activity, placed.whole)
+        or share_of_step(activity, placed.whole.waited_ns) >= LONG_SHARE
     )
 
 
@@ -123,13 +133,26 @@ def is_harmless(activity: Activity, wait: HostWait) -> bool:
     return activity.is_linked and wait.cost_ns is not None and not is_costly(activity, wait)
 
 
-def _message(activity: Activity, wait: HostWait) -> str:
+def _stops_capture(facts: Facts, placed: PlacedWait) -> bool:
+    """Whether capture stops for the value that is waited for, so that the gaps it leaves would be noticed."""
+    gaps = [gap for gap in placed.regions if isinstance(gap, GapKey)]
+    stops = {gap: ended_by(facts.capture, gap.after) for gap in gaps}
+    left = [gap for gap, stop in stops.items() if stop is not None and _READS_DATA.search(stop.reason)]
+    whole_ns = sum(fact.elapsed_ns for gap, fact in facts.gaps if gap in left)
+    return facts.step_ns is not None and whole_ns > 0 and whole_ns >= NOTED_SHARE * facts.step_ns
+
+
+def _message(activity: Activity, placed: PlacedWait, stops: bool) -> str:
+    wait = placed.whole
     what = wait.ops[0] if wait.ops else wait.call
-    times = f"waits {quantities.duration(wait.waited_ns)} a step in {what}, {region_text(wait.region)}"
+    times = f"waits {quantities.duration(wait.waited_ns)} a step in {what}, {placed.text}"
     if is_harmless(activity, wait):
+        if stops:
+            return f"the host {times}: the wait itself costs little, but capture stops for its value (graph_break)"
         return f"the host {times}, but only for work that bounds the step anyway: the wait itself costs next to nothing"
     idle = f", then the device idles {quantities.duration(wait.idle_ns)}" if wait.idle_ns else ""
-    return f"the host {times}{idle}{_doubt(activity, wait)}"
+    also = "; capture stops for its value too (graph_break)" if stops else ""
+    return f"the host {times}{idle}{also}{_doubt(activity, wait)}"
 
 
 def _doubt(activity: Activity, wait: HostWait) -> str:

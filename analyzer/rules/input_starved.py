@@ -38,10 +38,12 @@ from analyzer.rules.rule import Rule
 
 _ID: Final = "input_starved"
 _SINGLE: Final = "_SingleProcessDataLoaderIter"
-_NO_WORKERS: Final = "the loader works in this process: DataLoader(..., num_workers=4, pin_memory=True)"
 _SLOW_WORKERS: Final = (
     "the workers cannot keep up: raise num_workers and prefetch_factor, or move transforms to the device"
 )
+
+MOST_WORKERS: Final = 4
+"""A choice: what is said first; where there are fewer CPUs, one each."""
 
 STARVED_SHARE: Final = 0.05
 """Of a step. A choice: a loader that keeps up hands over its batch in well under a hundredth of one."""
@@ -55,12 +57,20 @@ def judge(facts: Facts) -> tuple[Finding, ...]:
             message=_message(activity, found),
             where=region_place(facts.capture, found.region),
             ns_per_step=claimed_ns(activity, found.cost_ns),
-            remedy=_NO_WORKERS if found.loader == _SINGLE else _SLOW_WORKERS,
+            remedy=_workers(facts, activity) if found.loader == _SINGLE else _SLOW_WORKERS,
             count=max(1, round(found.count)),
         )
         for found in activity.inputs
         if share_of_step(activity, found.cost_ns) >= STARVED_SHARE
     )
+
+
+def _workers(facts: Facts, activity: Activity) -> str:
+    """What takes the loader out of this process. Pinned memory is for copies to a device."""
+    usable = facts.environment.usable_cpus if facts.environment is not None else None
+    number = MOST_WORKERS if usable is None else max(1, min(MOST_WORKERS, int(usable)))
+    pinned = "" if activity.is_host else ", pin_memory=True"
+    return f"the loader works in this process: DataLoader(..., num_workers={number}{pinned})"
 
 
 def _message(activity: Activity, found: InputWait) -> str:

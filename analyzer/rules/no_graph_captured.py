@@ -40,7 +40,8 @@ def judge(facts: Facts) -> tuple[Finding, ...]:
     capture = capture_of(facts)
     if capture.graphs:
         return ()
-    why = f", which broke with: {own_reason(capture.breaks[0].reason)[0]}" if capture.breaks else ""
+    reason = own_reason(capture.breaks[0].reason)[0].rstrip(".") if capture.breaks else None
+    why = f", which broke with: {reason}" if reason is not None else ""
     message = f"torch.compile captured no graph{why}; the whole step runs eager"
     where = next((stop.where for stop in capture.breaks if stop.where is not None), None)
     return (Finding(_ID, message, where, None, _REMEDY),)

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
 from typing import Final
 
-from analyzer.core.activity import Activity
+from analyzer.core.activity import Activity, HostWait
 from analyzer.core.graphs import Capture, GapKey, GraphKey, Region, SourceLine
 from analyzer.core.ops import OpCall, OpLog
 from analyzer.rules.evidence import ended_by, starts_at
-from analyzer.rules.facts import Facts
+from analyzer.rules.facts import Facts, RegionFacts
 from analyzer.rules.rule import MissingData
 
 NOTED_SHARE: Final = 0.01
@@ -49,6 +51,59 @@ def region_place(capture: Capture | None, region: Region) -> SourceLine | None:
     stop = ended_by(capture, region.after)
     before = stop.where if stop is not None else None
     return before if before is not None else starts_at(capture, region.before)
+
+
+def is_loading(facts: Facts, fact: RegionFacts) -> bool:
+    """Whether waiting for the batches of a data loader takes half of this region or more: what runs there is its."""
+    inputs = facts.activity.inputs if facts.activity is not None else ()
+    loading_ns = sum(wait.host_ns for wait in inputs if wait.region == fact.region)
+    return loading_ns > 0 and 2 * loading_ns >= fact.elapsed_ns
+
+
+@dataclass(frozen=True, slots=True)
+class PlacedWait:
+    """The waits of one kind at one place of the user's: a line that several regions of a step run, as the layers of a
+    model do, is one place. `whole` is what they are together; its region is that of the dearest of them.
+    """
+
+    whole: HostWait
+    where: SourceLine | None
+    regions: tuple[Region, ...]
+
+    @property
+    def text(self) -> str:
+        """Where in the step they are, for the end of a sentence."""
+        texts = dict.fromkeys(region_text(region) for region in self.regions)
+        return next(iter(texts)) if len(texts) == 1 else "at several places of the step"
+
+
+def placed_waits(facts: Facts, waits: Iterable[HostWait]) -> tuple[PlacedWait, ...]:
+    """These waits by place and kind, in their order. What has no line of the user's is a place of its own."""
+    groups: dict[object, list[HostWait]] = {}
+    lines: list[SourceLine | None] = []
+    for wait in waits:
+        where = place_of(facts, wait.region, wait.ops)
+        call = None if wait.ops else wait.call
+        key = (where or wait.region, wait.ops, call, wait.direction)
+        if key not in groups:
+            lines.append(where)
+        groups.setdefault(key, []).append(wait)
+    return tuple(
+        PlacedWait(_together(own), where, tuple(dict.fromkeys(wait.region for wait in own)))
+        for own, where in zip(groups.values(), lines, strict=True)
+    )
+
+
+def _together(waits: list[HostWait]) -> HostWait:
+    costs = [wait.cost_ns for wait in waits if wait.cost_ns is not None]
+    return replace(
+        max(waits, key=lambda wait: wait.waited_ns),
+        count=sum(wait.count for wait in waits),
+        waited_ns=sum(wait.waited_ns for wait in waits),
+        idle_ns=sum(wait.idle_ns for wait in waits),
+        cost_ns=sum(costs) if len(costs) == len(waits) else None,
+        is_for_nothing=any(wait.is_for_nothing for wait in waits),
+    )
 
 
 def region_text(region: Region) -> str:

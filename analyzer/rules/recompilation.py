@@ -36,14 +36,15 @@ from analyzer.rules.remedies import GUARD_OTHERWISE, GUARDS, guard_text, remedy
 from analyzer.rules.rule import Rule
 
 _ID: Final = "recompilation"
-_NUMBER: Final = re.compile(r"\d+")
+_VALUE: Final = re.compile(r"\d+|(?<=expected )\w+|(?<=actual )\w+")
+"""What differs where one guard fails again: the sizes, the types that were expected and met."""
 
 
 def judge(facts: Facts) -> tuple[Finding, ...]:
     merged: dict[tuple[SourceLine | None, str], list[Recompile]] = {}
     for again in capture_of(facts).recompiles:
         if not again.is_limit:
-            merged.setdefault((again.where, _NUMBER.sub("0", again.guard)), []).append(again)
+            merged.setdefault((again.where, _VALUE.sub("0", again.guard)), []).append(again)
     return tuple(
         Finding(
             rule=_ID,

@@ -20,8 +20,14 @@ _BAKED_IN: Final = (
     "a Python value is part of the compiled code: keep it constant, or hold it in a tensor (a buffer of the module)"
 )
 
+_OWN_TENSORS: Final = (
+    "modules of one class share this code, and each has a shape of its own: mend the graph break that cuts them apart, "
+    "so that one graph holds them all, or compile each by itself"
+)
+
 # The texts are those of torch 2.11 to 2.14 (torch/csrc/dynamo/guards.cpp, torch/_dynamo/guards.py).
 GUARDS: Final[Table] = (
+    (re.compile(r"^tensor '.*\b_(?:parameters|buffers)\[.*' (?:size|rank|stride) mismatch"), _OWN_TENSORS),
     (re.compile(r"^tensor '.*' size mismatch"), _RESIZE),
     (re.compile(r"^tensor '.*' rank mismatch"), "give every call tensors of the same number of dimensions"),
     (re.compile(r"^tensor '.*' stride mismatch"), "give every call the same memory layout: .contiguous() before it"),
@@ -39,7 +45,10 @@ GUARDS: Final[Table] = (
         re.compile(r"^GLOBAL_STATE changed: "),
         "call it always under the same gradient mode, autocast, number of threads and determinism settings",
     ),
-    (re.compile(r"^len\("), "a container changed its length: keep it fixed, or stack what it holds into one tensor"),
+    (
+        re.compile(r"^(?:len\(|not \S+$)"),
+        "a container changed its length: keep it fixed, or stack what it holds into one tensor",
+    ),
     (re.compile(r"^.*\.size\(\)\[\d+\]"), _RESIZE),
     (re.compile(r"^___check_type_id\("), "give every call arguments of the same type"),
     (re.compile(r"^___check_obj_id\("), "give every call the same object: create it once, outside the step"),
@@ -88,6 +97,8 @@ SKIPS: Final[Table] = (
 SKIP_OTHERWISE: Final = "see torch's reason; TORCH_LOGS=cudagraphs tells more"
 
 
+_UNKNOWN_SOURCE: Final = re.compile(r" # \(unknown source .*, please file a bug\)$")
+"""What torch says of a value that it took a Python number for (`___as_tensor(rate).item()`)."""
 _GUARD_SOURCE: Final = re.compile(r" # (?P<code>(?:(?! # ).)*?)(?: # )?\(?\S+:\d+ in \S+.*$")
 """The user's code that a guard stands for, and torch's shortened path of it: ` # self.n += 1 # …/net.py:26 in forward`;
 or the path alone, in brackets where the code is torch's own."""
@@ -95,6 +106,7 @@ or the path alone, in brackets where the code is torch's own."""
 
 def guard_text(guard: str) -> str:
     """A guard without torch's shortened path and hint, with the code that it stands for where torch names it."""
+    guard = _UNKNOWN_SOURCE.sub("", guard)
     found = _GUARD_SOURCE.search(guard)
     if found is None:
         return guard
@@ -123,6 +135,11 @@ def own_reason(reason: str) -> tuple[str, str]:
         if reason.startswith(prefix):
             return reason.removeprefix(prefix), meaning
     return reason, ""
+
+
+def is_resize(guard: str) -> bool:
+    """Whether this guard failed because a size changed."""
+    return remedy(guard, GUARDS, GUARD_OTHERWISE) == _RESIZE
 
 
 def remedy(reason: str, table: Table, otherwise: str) -> str:

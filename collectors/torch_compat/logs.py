@@ -4,10 +4,14 @@ from __future__ import annotations
 
 import contextlib
 import logging
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
+from traceback import FrameSummary, StackSummary
 from typing import Final
 
 import torch
+from torch._dynamo import symbolic_convert
+from torch._dynamo import utils as dynamo_utils
+from torch._dynamo.exc import remove_resume_prefix
 
 _GRAPH_BREAK_LOGS: Final = (
     "torch._dynamo.symbolic_convert.__graph_breaks",
@@ -18,6 +22,8 @@ _GRAPH_BREAK_LOGS: Final = (
 _RECOMPILE_LOGS: Final = ("torch._dynamo.guards.__recompiles",)
 
 _RECOMPILE_LIMIT_LOGS: Final = ("torch._dynamo.convert_frame",)
+
+_COLLAPSE: Final = "collapse_resume_frames"
 
 _CUDA_GRAPH_LOGS: Final = (
     "torch._inductor.cudagraph_utils.__cudagraphs",
@@ -37,7 +43,7 @@ def compiler_logs(
     """Hear torch's own logs of graph breaks, recompiles, its recompile limit and refused CUDA graphs.
 
     The breaks come from the log because `torch._dynamo.utils.counters` misses many of them (torch 2.13 counts none
-    for a break inside a loop). Loggers and torch's log state are put back.
+    for a break inside a loop). Each is told with its whole stack. Loggers and torch's log state are put back.
     """
     log_state = torch._logging._internal.log_state
     had_recompiles = "recompiles" in log_state.artifact_names
@@ -45,8 +51,9 @@ def compiler_logs(
     with contextlib.ExitStack() as stack:
         stack.callback(logging.disable, silenced)
         logging.disable(logging.NOTSET)
+        stack.enter_context(_own_frames_kept())
         for names, hear in (
-            (_GRAPH_BREAK_LOGS, on_break),
+            (_GRAPH_BREAK_LOGS, _with_its_stack(on_break)),
             (_RECOMPILE_LOGS, on_recompile),
             (_RECOMPILE_LIMIT_LOGS, on_limit),
             (_CUDA_GRAPH_LOGS, on_cuda_graph),
@@ -59,6 +66,41 @@ def compiler_logs(
         finally:
             if not had_recompiles:
                 log_state.artifact_names.discard("recompiles")
+
+
+def _with_its_stack(hear: Callable[[str], None]) -> Callable[[str], None]:
+    """`hear`, after which torch has forgotten the place: of one that it knows it would tell no stack."""
+
+    def heard(message: str) -> None:
+        hear(message)
+        dynamo_utils.reset_graph_break_dup_checker()
+
+    return heard
+
+
+@contextlib.contextmanager
+def _own_frames_kept() -> Iterator[None]:
+    """Torch 2.12 to 2.14 take two frames of one name for one function that resumes: of a `forward` that calls another
+    its stacks would name the inner one alone.
+    """
+    was = getattr(symbolic_convert, _COLLAPSE)
+    setattr(symbolic_convert, _COLLAPSE, _without_resumed)
+    try:
+        yield
+    finally:
+        setattr(symbolic_convert, _COLLAPSE, was)
+
+
+def _without_resumed(stack: Iterable[FrameSummary]) -> StackSummary:
+    """As `torch._dynamo.exc.collapse_resume_frames` of 2.11: a frame that resumes another stands in its place."""
+    kept = StackSummary()
+    for frame in stack:
+        name = remove_resume_prefix(frame.name) or frame.name
+        if kept and name != frame.name and kept[-1].name == name:
+            kept.pop()
+        frame.name = name
+        kept.append(frame)
+    return kept
 
 
 class _Listener(logging.Handler):

@@ -394,3 +394,39 @@ def test_a_process_that_the_model_took_down_is_the_programs_failure(
 def _command(stdout: TextIO, *words: str) -> subprocess.CompletedProcess[str]:
     command = [sys.executable, "-m", "analyzer.cli", *words]
     return subprocess.run(command, stdout=stdout, stderr=subprocess.PIPE, text=True, check=False)
+
+
+def test_what_ends_a_command_stands_beside_the_change_on_a_runner_of_github(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["missing.py"]) == ExitCode.USAGE
+    assert "::error" not in capsys.readouterr().err
+    monkeypatch.setenv("GITHUB_ACTIONS", "true")
+    assert main(["100%\n::warning::missing.py"]) == ExitCode.USAGE
+    assert main(["x\n \t::stop-commands::a\n##[warning]b.py"]) == ExitCode.USAGE
+    said = capsys.readouterr().err
+    commands = [line for line in said.splitlines() if line.lstrip().startswith("::")]
+    assert not [line for line in said.splitlines() if "##[" in line and line not in commands]
+    command, other = commands
+    assert other.startswith("::error title=Graphbound::")
+    assert command.startswith("::error title=Graphbound::no such file: 100%25")
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("",),
+        ("--out=", "net.py"),
+        ("check", "net.py", "--out="),
+        ("check", "net.py", "--baseline="),
+        ("check", "net.py", "--budget-file="),
+        ("check", "  "),
+    ],
+)
+def test_a_variable_of_a_job_that_is_not_set_is_no_path(
+    words: tuple[str, ...], capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert main(words) == ExitCode.USAGE
+    assert "nothing was given: is it a variable that is not set here?" in capsys.readouterr().err
+    assert not list(tmp_path.iterdir())

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -9,10 +10,15 @@ import pytest
 from analyzer.comparing import compare_analyzed, compare_paths
 from analyzer.core.compared import Compared, Fate, Matched
 from analyzer.core.errors import UnreadableFileError, UsageError
+from analyzer.core.graphs import SourceLine
+from analyzer.core.report import GraphReport
 from analyzer.derive.kernel_families import family
+from analyzer.derive.matching import IDLE, IN_STEPS, OUTSIDE_STEPS
 from analyzer.reporting.compared_text import MOST_ROWS, compared_json, compared_text, totals_text
+from analyzer.reporting.json import REPORT_FILE, write_report
 from analyzer.trace_analysis import analyze_trace
 from collectors.readers.settings import ReadSettings
+from tests.reports import a_graph, a_report
 from tests.traces import Recording
 
 TRACES = Path(__file__).parents[3] / "shared" / "traces"
@@ -80,6 +86,53 @@ def test_the_only_trace_of_a_folder_is_taken(tmp_path: Path) -> None:
     run.save(tmp_path / "only.json")
     found = compare_paths(str(tmp_path), str(tmp_path / "only.json"), READING)
     assert {one.fate for one in found.rows} == {Fate.SAME}
+
+
+def test_idle_time_between_steps_is_a_row_of_its_own_and_the_rows_add_up() -> None:
+    def apart(us: float) -> Recording:
+        run = Recording()
+        for _ in range(2):
+            with run.step(), run.op("aten::mm"):
+                run.host(20)
+                run.launch("gemm", us=5)
+                run.host(9)
+            run.host(us)
+        return run
+
+    found = compared(apart(0), apart(40))
+    between = row(found, OUTSIDE_STEPS)
+    assert (between.before_ns, between.after_ns, between.matched) == (0, 20_000, Matched.IDLE)
+    assert row(found, IN_STEPS).difference_ns == 0
+    assert found.after.idle_ns - found.before.idle_ns == 20_000
+    assert {one.name for one in compared(apart(0), apart(0)).rows} == {IDLE, "aten::mm"}
+
+
+def _a_run_of(folder: Path, graph: GraphReport, us: float) -> str:
+    folder.mkdir()
+    run = Recording()
+    for _ in range(2):
+        with run.step(), run.graph(str(graph.key)), run.op("aten::mm"):
+            run.launch("gemm", us=us)
+    run.save(folder / "before.trace.json.gz")
+    run.save(folder / "after.trace.json.gz")
+    write_report(a_report(graphs=(graph,)), folder / REPORT_FILE)
+    return str(folder)
+
+
+def test_a_graph_of_two_runs_is_called_by_its_line_and_function_and_by_what_it_was(tmp_path: Path) -> None:
+    graph = a_graph(where=SourceLine("/home/me/net.py", 41, "forward"))
+    moved = replace(graph, where=SourceLine("/home/me/net.py", 43, "forward"))
+    before, after = _a_run_of(tmp_path / "a", graph, 50), _a_run_of(tmp_path / "b", moved, 20)
+    (one,) = [row for row in compare_paths(before, after, READING).rows if row.matched is Matched.GRAPH]
+    assert (one.name, one.was) == ("net.py:43 in forward", "net.py:41 in forward")
+    assert "net.py:43 in forward " in compared_text(compare_paths(before, after, READING))
+    sides = compare_paths(before, after, READING)
+    assert {(one.device, one.bound) for one in (sides.before, sides.after)} == {("NVIDIA H200", a_report().headline)}
+    (same,) = [row for row in compare_paths(before, None, READING).rows if row.matched is Matched.GRAPH]
+    assert (same.name, same.was) == ("net.py:41 in forward", None)
+    (tmp_path / "b" / REPORT_FILE).unlink()
+    (half,) = [row for row in compare_paths(before, after, READING).rows if row.matched is Matched.GRAPH]
+    assert (half.name, half.was) == ("net.py:41 in forward", None)
 
 
 def test_windows_without_steps_are_given_no_speed() -> None:
@@ -159,7 +212,7 @@ def test_a_run_folder_is_compared_before_and_after_its_plan_by_its_graphs() -> N
     (graph,) = [one for one in found.rows if one.matched is Matched.GRAPH]
     # The plan replays the same kernels: they take as long, and the device no longer waits.
     assert graph.fate is Fate.SAME
-    assert row(found, "idle").fate is Fate.FASTER
+    assert row(found, IN_STEPS).fate is Fate.FASTER
 
 
 def test_one_trace_alone_is_refused_with_the_way_to_call_it(tmp_path: Path) -> None:

@@ -8,7 +8,7 @@ import pytest
 
 from analyzer.core.run import Verification
 from analyzer.core.timing import Crowd
-from analyzer.doubts import DRIFT, OUTRUN, doubt, is_disturbed
+from analyzer.doubts import DRIFT, OUTRUN, OUTRUN_BY_PROBES, doubt, is_disturbed
 from analyzer.measured import Measured
 from tests.unit.fake_driver import STEP_NS, a_timing, a_way
 from tests.unit.optimizers.fake_lab import around
@@ -42,6 +42,14 @@ def test_a_recorded_step_far_shorter_than_one_without_the_profiler_takes_every_v
     profiled_ns = None if profiled is None else round(profiled * STEP_NS)
     measured = Measured(timing=a_timing(), profiled_step_ns=profiled_ns)
     assert (doubt(measured) == OUTRUN) is is_doubted
+    assert is_disturbed(measured) is is_doubted
+
+
+@pytest.mark.parametrize(("probed", "is_doubted"), [(1.8, False), (0.6, False), (0.4, True)])
+def test_probed_steps_far_shorter_than_clean_ones_take_every_verdict_back(probed: float, is_doubted: bool) -> None:
+    """Stretched to the clean step, their idle time would be blamed on the model: 6 ms of Python in place of 40 µs."""
+    measured = Measured(timing=replace(a_timing(), probed_step_ns=around(round(probed * STEP_NS))))
+    assert (doubt(measured) == OUTRUN_BY_PROBES) is is_doubted
     assert is_disturbed(measured) is is_doubted
 
 

@@ -39,6 +39,13 @@ def test_the_largest_part_of_all_is_named_not_the_largest_that_has_a_name(parts:
     assert _headline(a_budget(**parts)).startswith(words)
 
 
+def test_a_run_that_was_to_capture_graphs_alone_did_not_end_early() -> None:
+    graphs = Measured(capture=captured())
+    assert headline(graphs, None).endswith("no step of it was timed or profiled")
+    graphs.partial = "it raised"
+    assert "the run ended before" in headline(graphs, None)
+
+
 def test_a_verdict_by_a_nose_names_the_second() -> None:
     assert _headline(a_budget(memory=5.0, starved=4.0)).endswith("(starved 44 %)")
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 import torch
@@ -15,7 +17,8 @@ from analyzer.core.settings import Mode
 from analyzer.core.trial import RegionTime, Trial, TrialOutcome
 from analyzer.session import Session
 from analyzer.session_ears import CompileClock
-from analyzer.session_trials import own_times
+from analyzer.session_trials import Bench, own_times
+from collectors.capture import GraphLog
 from optimizers.backend import OUT_OF_TIME
 from optimizers.trials import with_samples
 from tests.workloads import a_workload
@@ -99,6 +102,37 @@ def test_a_backward_can_have_another_candidate_than_its_forward() -> None:
         assert default_ns > 0
     finally:
         session.close()
+
+
+# -- what torch says of CUDA graphs ---------------------------------------------------------------------------------
+
+KEY = GraphKey("0123456789ab", Direction.INFERENCE)
+WHOLE_REFUSED = "skipping cudagraphs due to cpu device (arg1_1)"
+
+
+def a_bench(*, is_partitioned: bool = False) -> Bench:
+    """Where two CUDA-graph candidates were compiled, of which torch refused the whole one."""
+    log = GraphLog(None)
+    log.cuda_graphs.compiling = "cuda_graphs_whole"
+    log.add_refusal(KEY, WHOLE_REFUSED)
+    log.cuda_graphs.compiling = None
+    backend: Any = SimpleNamespace(is_partitioned=lambda digest, candidate: is_partitioned)
+    nobody: Any = None
+    return Bench(nobody, backend, log, nobody, nobody, nobody, "cuda")
+
+
+def test_a_graph_that_torch_refuses_whole_is_not_refused_in_parts() -> None:
+    bench = a_bench()
+    assert bench._refusals({KEY.digest: "cuda_graphs_whole"}) == WHOLE_REFUSED
+    assert bench._refusals({KEY.digest: "cuda_graphs"}) is None
+    regions = [RegionTime(KEY, 1, 1)]
+    assert [skip.reason for skip in bench._skips({KEY.digest: "cuda_graphs_whole"}, regions)] == [WHOLE_REFUSED]
+    assert bench._skips({KEY.digest: "cuda_graphs"}, regions) == ()
+
+
+def test_that_torch_took_a_graph_apart_is_told_where_it_has_it_from_its_cache_too() -> None:
+    (skip,) = a_bench(is_partitioned=True)._skips({KEY.digest: "cuda_graphs"}, [RegionTime(KEY, 1, 1)])
+    assert (skip.key, skip.is_partial) == (KEY, True)
 
 
 # -- the clock of what compiles ---------------------------------------------------------------------------------------

@@ -17,6 +17,7 @@ from analyzer.reporting.json import REPORT_FILE, write_report
 from analyzer.trace_analysis import analyze_trace
 from analyzer.unlike import unlike_facts
 from collectors.readers.settings import ReadSettings
+from dashboard.runs_compared import MOST_OF_A_WARNING
 from tests.reports import a_report
 from tests.traces import Recording
 
@@ -95,11 +96,35 @@ def test_reports_tell_of_another_model_mode_inputs_and_parameters() -> None:
     for field, value, said in (
         ("name", "other", "another model: net before, other after"),
         ("mode", "training", "another mode: inference before, training after"),
-        ("inputs", ("float32[9, 4]",), "another set of inputs: float32[8, 4] before, float32[9, 4] after"),
+        ("inputs", ("float32[9, 4]",), "another set of inputs: float32[8, 4] before; float32[9, 4] after"),
         ("parameters", 13, "another number of parameters: 12 before, 13 after"),
         ("parameters_digest", "abd", "other parameters: as many, of other shapes or types"),
     ):
         assert unlike_facts(FACTS, replace(FACTS, **{field: value})) == (said,)
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "said"),
+    [
+        (("a", "b"), ("c",) * 20, " (2 before, 20 after): a, b before; 20 × c after"),
+        (("a",) * 9 + ("b",), ("a",) * 9 + ("c",), " (1 of 10): b before; c after"),
+        (("a",), ("a", "b"), " (1 before, 2 after): b only after"),
+        (("a", "b"), ("b", "a"), ": the same 2 in another order"),
+        (("a",), tuple("bcdef"), " (1 before, 5 after): a before; b, c, d and 2 more after"),
+    ],
+)
+def test_inputs_are_told_by_what_only_one_side_has(before: tuple[str, ...], after: tuple[str, ...], said: str) -> None:
+    facts = replace(FACTS, inputs=before), replace(FACTS, inputs=after)
+    assert unlike_facts(*facts) == (f"another set of inputs{said}",)
+
+
+def test_thousands_of_long_inputs_are_one_clause_that_nothing_cuts() -> None:
+    many = tuple(f"int64[{number}, {'8, ' * 400}]" for number in range(5_000))
+    (said,) = unlike_facts(replace(FACTS, inputs=many), replace(FACTS, inputs=tuple(f"b{one}" for one in many)))
+    assert said.endswith("and 4,997 more after")
+    found = replace(compared(a_run(), a_run()), unlike=(said,))
+    assert said in compared_text(found)
+    assert len(said) < MOST_OF_A_WARNING
 
 
 def test_a_report_without_a_digest_says_nothing_of_it() -> None:

@@ -37,8 +37,8 @@ def repository(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-def beside(repository: Path, tmp_path: Path, name: str = "new.py") -> Beside:
-    settings = CheckSettings(targets=(name,), against="HEAD", runs=False)
+def beside(repository: Path, tmp_path: Path, name: str = "new.py", commit: str = "HEAD") -> Beside:
+    settings = CheckSettings(targets=(name,), against=commit, runs=False)
     project = find_project(None, repository)
     return run_beside(name, str(repository / name), settings, project, tmp_path, SilentProgress())
 
@@ -67,6 +67,17 @@ def test_a_model_that_the_base_does_not_have_is_a_note(repository: Path, tmp_pat
     (repository / "fresh.py").write_text("model = 1\n")
     result = beside(repository, tmp_path, "fresh.py")
     assert result == Beside(None, notes=("fresh.py is not in HEAD: there is nothing to hold it against",))
+
+
+def test_a_whole_commit_is_called_by_its_first_digits(repository: Path, tmp_path: Path) -> None:
+    """As GitLab's CI_MERGE_REQUEST_DIFF_BASE_SHA is: every message names it."""
+    asked = subprocess.run(["git", "rev-parse", "HEAD"], cwd=repository, capture_output=True, check=True, text=True)
+    (repository / "fresh.py").write_text("model = 1\n")
+    (note,) = beside(repository, tmp_path, "fresh.py", asked.stdout.strip()).notes
+    assert note == f"fresh.py is not in {asked.stdout[:12]}: there is nothing to hold it against"
+    assert CheckSettings(against="0123456789abcdef").against_shown == "0123456789abcdef", "a branch may be called so"
+    assert CheckSettings(against="v1.2").against_shown == "v1.2"
+    assert CheckSettings().against_shown is None
 
 
 def test_of_a_base_that_does_not_run_the_way_on_is_told(

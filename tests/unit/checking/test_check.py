@@ -15,10 +15,13 @@ from analyzer.checking.subjects import Made
 from analyzer.cli import main
 from analyzer.core.errors import ExitCode, UnreadableFileError, UsageError, UserProgramError
 from analyzer.core.gate import GateStatus
+from analyzer.core.graphs import SourceLine
 from analyzer.core.policy import BASELINE_FILE
 from analyzer.core.settings import WorkloadSpec
 from analyzer.core.timing import Crowd
 from analyzer.gate.baseline_file import decode_baseline, encode_baseline
+from analyzer.reporting.remarks import DID_NOT_RUN, Place, gate_remarks
+from analyzer.reporting.repository import Repository
 from tests.checks import here, run, saved, standing_in, stored
 from tests.gates import a_break, a_model_report, of
 from tests.reports import at
@@ -73,6 +76,9 @@ def test_init_accepts_what_is_there_and_writes_a_policy_once(project: Path) -> N
     worse = saved(project, "b", a_model_report(breaks=1))
     result = run(targets=(worse,), init=True)
     assert result.has_passed
+    assert result.headline == "nothing is past a written limit, and the values are stored as they are"
+    told = [of(gate, result.models[0]).message for gate in ("graph_breaks", "step_time", "new_findings")]
+    assert all(message.endswith("not compared: --init stores it as it is") for message in told)
     assert (project / "graphbound.toml").is_file()
     assert any("wrote the policy" in note for note in result.notes)
     assert run(targets=(worse,)).has_passed
@@ -189,8 +195,22 @@ def test_several_models_of_the_policy_are_run_and_one_that_fails_costs_no_other(
     assert [model.name for model in result.models] == ["gptlite.py", "other.py"]
     assert result.models[0].has_passed
     assert result.models[1].error == "the model does not run"
+    assert result.models[1].error_at == SourceLine(str(project / "other.py"), 1), "no other line is known"
     assert result.exit_code == ExitCode.USER_PROGRAM
     assert result.headline.startswith("other.py: could not be checked")
+
+
+def test_a_model_that_fails_is_shown_at_the_line_that_fails(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    line = SourceLine(str(project / "other.py"), 7, "forward")
+    standing_in(project, monkeypatch, gptlite=UserProgramError("it raised", where=line))
+    raised = run(targets=("gptlite.py",))
+    ended = run(targets=(saved(project, "a", a_model_report(partial="it raised", partial_at=line)),))
+    repository = Repository(roots=(str(project),))
+    for result in (raised, ended):
+        (model,) = result.models
+        assert model.error_at == line
+        said = [remark for remark in gate_remarks(result, repository) if remark.id == DID_NOT_RUN]
+        assert [remark.place for remark in said] == [Place("other.py", 7)]
 
 
 def test_without_a_run_only_gates_of_graphs_are_judged(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -211,6 +231,19 @@ def test_without_a_run_only_gates_of_graphs_are_judged(project: Path, monkeypatc
     assert model is not None
     assert model.value("kernels") is not None
     assert model.times
+
+
+def test_a_run_folder_without_a_step_is_held_to_what_it_has_and_to_no_more(project: Path) -> None:
+    """As `--no-run --out` leaves one: each gate that needs a step could only say that its number is missing."""
+    graphs = a_model_report(step_ns=None, step_budget=None, plans=())
+    target = saved(project, "a", graphs)
+    with pytest.raises(UsageError, match=r"no step was run for .*a: it was made with --no-run") as caught:
+        run(targets=(target,))
+    assert "check it with --no-run" in str(caught.value.hint)
+    assert run(targets=(target,), runs=False).has_passed
+    (lost, whole) = run(targets=(target, saved(project, "b", a_model_report()))).models
+    assert "no step was run" in str(lost.error)
+    assert whole.error is None
 
 
 def test_nothing_to_check_is_a_usage_error(project: Path) -> None:
@@ -457,11 +490,15 @@ def test_what_could_be_added_and_not_written_costs_no_verdict(project: Path, mon
         run(targets=(target,))
 
 
-def test_init_that_cannot_write_is_told_before_anything_runs(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_values_that_could_not_be_written_are_told_before_anything_runs(
+    project: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(checking, "graphs_alone", lambda *_: pytest.fail("it was run"))
     (project / "graphbound.toml").write_text('baseline = "ci/values.json"\n')
-    with pytest.raises(UsageError, match="there is no folder"):
-        run(targets=("gptlite.py",), runs=False, init=True)
+    for init in (True, False):
+        with pytest.raises(UsageError, match="there is no folder") as caught:
+            run(targets=("gptlite.py",), runs=False, init=init)
+        assert "mkdir -p" in str(caught.value.hint)
 
 
 def test_what_another_check_accepts_meanwhile_stays_accepted(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -157,3 +157,10 @@ def test_a_model_of_the_policy_that_is_gone_is_to_be_taken_out_of_it(checkout: P
     with pytest.raises(UsageError, match=r"models has 'gone.py', and no such file") as caught:
         policy_target("gone.py", find_project(None, checkout))
     assert "take it out" in (caught.value.hint or "")
+
+
+def test_a_policy_that_is_not_there_is_told_what_is_near_it(tmp_path: Path) -> None:
+    (tmp_path / "graphbound.toml").write_text("")
+    with pytest.raises(UsageError, match="cannot read") as caught:
+        find_project("graphbond.toml", tmp_path)
+    assert caught.value.hint == "did you mean graphbound.toml?"

@@ -106,6 +106,102 @@ def test_equal_breaks_are_one_with_a_count() -> None:
     assert own.where.function == "breaks_once"
 
 
+class Saying(nn.Module):
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return self.say(x.sin()).cos()
+
+    def say(self, x: torch.Tensor) -> torch.Tensor:
+        x = x.relu()
+        print(end="")
+        return x * 2
+
+
+class Outer(nn.Module):
+    """Two frames of one name, `forward`, of which torch 2.12 to 2.14 would tell the inner one alone."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.inner = Talking()
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        x = self.inner(x.sin())
+        return x.cos()
+
+
+class Talking(nn.Module):
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return talks(x)
+
+
+class Twice(Outer):
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        x = self.inner(x.sin())
+        return self.inner(x.cos())
+
+
+def says_in_another_function(x: torch.Tensor) -> torch.Tensor:
+    return breaks_once(x.sin()).cos()
+
+
+def says_two_calls_down(x: torch.Tensor) -> torch.Tensor:
+    return says_in_another_function(x.exp()).sin()
+
+
+def says_by_two_ways(x: torch.Tensor) -> torch.Tensor:
+    x = says_two_calls_down(x)
+    return breaks_once(x).exp()
+
+
+def says_in_a_loop(x: torch.Tensor) -> torch.Tensor:
+    for _ in range(3):
+        x = breaks_once(x)
+    return x
+
+
+def says_of_two_types(x: torch.Tensor) -> torch.Tensor:
+    for y in (x, x.double()):
+        breaks_once(y)
+    return x
+
+
+@pytest.mark.parametrize(
+    ("function", "ways"),
+    [
+        (talks, 1),
+        (Saying(), 1),
+        (says_in_another_function, 1),
+        (says_two_calls_down, 1),
+        (says_in_a_loop, 1),
+        (says_of_two_types, 1),
+        (Outer(), 1),
+        (Twice(), 2),
+        (says_by_two_ways, 2),
+    ],
+)
+def test_a_break_counts_once_for_each_chain_of_calls_however_many_frames_torch_tells_it_of(
+    function: Callable[..., Any], ways: int
+) -> None:
+    stops = heard(function, X, calls=2).breaks
+    assert {way for stop in stops for way in stop.ways} == set(range(ways))
+    assert len({stop.where for stop in stops}) == 1
+
+
+@pytest.mark.parametrize(("function", "ways"), [(Saying(), 1), (Twice(), 2)])
+def test_it_counts_the_same_where_torch_resumes_in_the_called_function(function: Callable[..., Any], ways: int) -> None:
+    stops = heard(function, X, nested_graph_breaks=True).breaks
+    assert {way for stop in stops for way in stop.ways} == set(range(ways))
+
+
+def test_breaks_at_two_lines_are_two() -> None:
+    def talks_twice(x: torch.Tensor) -> torch.Tensor:
+        print(end="")
+        x = x.sin()
+        print(end="")
+        return x.cos()
+
+    assert [stop.ways for stop in heard(talks_twice, X).breaks] == [(0,), (0,)]
+
+
 def test_equal_graphs_are_one_row_with_all_its_compile_ids() -> None:
     layers = [nn.Linear(8, 8) for _ in range(3)]
 
@@ -140,6 +236,17 @@ def test_recompiles_have_their_guard_and_are_counted() -> None:
     assert not found.is_limit
 
 
+def test_what_is_compiled_again_of_a_module_of_torchs_own_is_at_no_line_of_the_users() -> None:
+    log = GraphLog(HERE.parent)
+    with fresh_dynamo(), torch.no_grad(), log.listening():
+        model = torch.compile(nn.Sequential(nn.Linear(8, 8), nn.ReLU()), backend="eager")
+        for rows in (4, 5):
+            model(torch.randn(rows, 8))
+    (found,) = log.recompiles
+    assert "size mismatch" in found.guard
+    assert found.where is None
+
+
 def test_the_limit_is_told_from_a_recompile() -> None:
     capture = heard(Counting(), X, calls=6, recompile_limit=3)
     (limit,) = [r for r in capture.recompiles if r.is_limit]
@@ -169,8 +276,8 @@ def test_a_cuda_graph_refused_at_its_first_call_is_heard_once_with_the_graph_tha
     assert [(s.key, s.reason) for s in log.capture(compile_ns=0, first_call_ns=0).skips] == [
         (key, "skipping cudagraphs due to mutated inputs"),
     ]
-    assert log.refusal(key.digest) == "skipping cudagraphs due to mutated inputs"
-    assert log.refusal("ba9876543210") is None
+    assert log.cuda_graphs.refusal(key.digest, None) == "skipping cudagraphs due to mutated inputs"
+    assert log.cuda_graphs.refusal("ba9876543210", None) is None
 
 
 def test_a_part_of_a_graph_left_out_of_its_cuda_graph_is_no_refusal_of_the_whole() -> None:
@@ -181,7 +288,7 @@ def test_a_part_of_a_graph_left_out_of_its_cuda_graph_is_no_refusal_of_the_whole
     assert [s.reason for s in log.capture(compile_ns=0, first_call_ns=0).skips] == [
         "cudagraph partition due to non gpu ops"
     ]
-    assert log.refusal(key.digest) is None
+    assert log.cuda_graphs.refusal(key.digest, None) is None
 
 
 def test_the_reason_of_the_compiler_stands_for_the_direction_it_refused() -> None:
@@ -189,7 +296,7 @@ def test_the_reason_of_the_compiler_stands_for_the_direction_it_refused() -> Non
     log = GraphLog(None)
     log.add_refusal(key, "cpu device (arg2)")
     assert [(s.key, s.reason) for s in log.capture(compile_ns=0, first_call_ns=0).skips] == [(key, "cpu device (arg2)")]
-    assert log.refusal(key.digest) == "cpu device (arg2)"
+    assert log.cuda_graphs.refusal(key.digest, None) == "cpu device (arg2)"
 
 
 # -- flops ------------------------------------------------------------------------------------------------------------

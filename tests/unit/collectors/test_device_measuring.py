@@ -46,6 +46,8 @@ def test_a_cpu_has_peaks_a_bandwidth_and_no_launches(cpu: Device) -> None:
 def test_the_numbers_are_those_of_a_cpu(cpu: Device) -> None:
     # One core of any 64-bit CPU of this century does 1 GFLOP/s; no host has a petaflop, or ten terabytes a second.
     assert 1e9 < (cpu.peak("float32") or 0) < 1e15
+    # Half types may be emulated, at a hundredth of that.
+    assert all(1e7 < (cpu.peak(dtype) or 0) < 1e15 for dtype in ("bfloat16", "float16"))
     assert 1e8 < (cpu.memory_bytes_per_s or 0) < 1e13
     assert 1e8 < (cpu.read_bytes_per_s or 0) < 1e13
     assert 1e8 < (cpu.peak(VECTOR) or 0) < 1e15

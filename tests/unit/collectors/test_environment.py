@@ -16,13 +16,6 @@ def test_it_reads_what_torch_was_set_to() -> None:
     assert not read_environment().is_anomaly_mode
 
 
-def test_the_gradient_mode_counts_inside_a_step_only() -> None:
-    assert read_environment().is_grad_enabled is None
-    assert read_environment(in_step=True).is_grad_enabled is True
-    with torch.no_grad():
-        assert read_environment(in_step=True).is_grad_enabled is False
-
-
 def test_tf32_is_allowed_under_high_precision() -> None:
     before = torch.backends.cuda.matmul.fp32_precision
     torch.backends.cuda.matmul.fp32_precision = "tf32"

@@ -208,3 +208,17 @@ def test_operators_that_record_a_gradient_are_counted_and_those_that_cannot_are_
     assert use.where is not None
     assert use.operators >= 9  # view of the weight, product and relu, three times; of the input, abs has none
     assert logged(Recording().requires_grad_(False), torch.randn(4, 8)).mode("gradients") is None
+
+
+@pytest.mark.parametrize(("records", "is_found"), [(Loop, False), (Recording, True)])
+def test_that_autocast_casts_weights_with_gradients_on_says_nothing_of_the_step(
+    records: type[Loop], is_found: bool
+) -> None:
+    class Autocast(records):  # type: ignore[misc, valid-type]
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            with torch.autocast("cpu", dtype=torch.bfloat16):
+                return super().forward(x)
+
+    log = logged(Autocast(), torch.randn(4, 8))
+    assert log.named("aten::_to_copy")
+    assert (log.mode("gradients") is not None) is is_found

@@ -108,8 +108,9 @@ def test_a_model_that_refuses_float64_is_run_in_float32() -> None:
     kind, ((_, output),) = wide(a_workload(Picky().to(torch.bfloat16), torch.randn(4, 8, dtype=torch.bfloat16)))
     assert (kind, output.dtype) == (AccuracyReference.FLOAT32, torch.float32)
     # A float32 model has nothing wider left.
-    work = a_workload(Picky())
-    assert reference_results(work, State(work)) == (AccuracyReference.EAGER, None)
+    work, why = a_workload(Picky()), list[str]()
+    assert reference_results(work, State(work), why.append) == (AccuracyReference.EAGER, None)
+    assert why == ["RuntimeError: no kernel for double"]
 
 
 def test_integers_and_nested_inputs_stay_what_they_are() -> None:

@@ -11,8 +11,11 @@ import torch.distributed as dist
 from torch import nn
 
 from analyzer.core.settings import Mode
+from analyzer.core.trial import AccuracyReference
+from analyzer.session_judge import StepJudge
 from collectors.sharding import between_steps
 from collectors.state import State
+from collectors.step import Stepper
 from collectors.tensor_parts import parts
 from tests.workloads import Mlp, a_workload
 
@@ -44,6 +47,15 @@ def test_what_a_shard_holds_can_be_read() -> None:
     assert found is not None
     assert [part.shape for _, part in found] == [(8, 8)]
     assert all(type(part) is torch.Tensor for _, part in found)
+
+
+def test_what_cannot_be_copied_is_held_against_the_model_itself_and_said() -> None:
+    work = a_workload(sharded(), torch.ones(4, 8))
+    judge = StepJudge(lambda _: None)
+    judge.prepare(Stepper(work, work.model, State(work)))
+    assert judge.results is not None
+    assert judge.results.kind is AccuracyReference.EAGER
+    assert [note.partition(" (")[0] for note in judge.notes] == ["no run in higher precision was possible"]
 
 
 def test_a_step_without_a_backward_can_be_put_back_and_taken_again() -> None:

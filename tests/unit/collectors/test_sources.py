@@ -67,3 +67,8 @@ def test_the_command_line_of_a_program_is_no_line_of_the_users() -> None:
     typed = SourceLine("<string>", 1, "<module>")
     inside = SourceLine("/opt/venv/lib/python3.11/site-packages/torch/nn/parallel/distributed.py", 1757, "forward")
     assert user_line((typed, inside), ROOT) == inside
+
+
+def test_a_function_behind_a_graph_break_keeps_its_name() -> None:
+    stack = 'File "/home/ada/net.py", line 12, in torch_dynamo_resume_in_forward_at_10\n    return y * 2\n'
+    assert sources.frames(stack) == (SourceLine("/home/ada/net.py", 12, "forward"),)

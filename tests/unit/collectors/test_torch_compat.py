@@ -10,6 +10,7 @@ import pytest
 import torch
 import torch._dynamo.utils
 from torch import nn
+from torch._dynamo import symbolic_convert
 from torch._inductor.compile_fx import compile_fx
 from torch.fx import GraphModule
 
@@ -130,6 +131,19 @@ def test_loggers_and_torchs_log_state_are_put_back_even_after_an_error() -> None
         fails_while_listening()
     assert inside[0] != before
     assert log_settings() == before
+
+
+def test_torchs_own_stacks_are_put_back_even_after_an_error() -> None:
+    before = symbolic_convert.collapse_resume_frames
+
+    def fails_while_listening() -> None:
+        with heard([]):
+            assert symbolic_convert.collapse_resume_frames is not before
+            raise Enough
+
+    with pytest.raises(Enough):
+        fails_while_listening()
+    assert symbolic_convert.collapse_resume_frames is before
 
 
 def test_a_program_that_silenced_its_logs_is_heard_all_the_same() -> None:

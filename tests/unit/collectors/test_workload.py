@@ -65,6 +65,7 @@ def test_inference_has_neither_loss_nor_optimizer() -> None:
     ("model", "inputs", "options", "says"),
     [
         (3, (), {}, "a int, which cannot be called"),
+        (nn.ReLU, (), {}, "the class ReLU, and no instance of it"),
         (torch.sum, 3, {}, "of type int"),
         (torch.sum, {1: 2}, {}, "no argument name"),
         (torch.sum, (), {"mode": "tuning"}, "no such mode: tuning"),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pickle
 from pathlib import Path
 
 import pytest
@@ -9,6 +10,7 @@ import torch
 from torch import nn
 
 from analyzer.core.errors import UserProgramError
+from analyzer.core.graphs import SourceLine
 from collectors.user_errors import describe, is_out_of_memory, user_error
 from collectors.user_module import import_user_module
 from collectors.workload import Workload
@@ -47,6 +49,22 @@ def test_inputs_of_a_wrong_shape_name_the_innermost_line_of_the_user(wrong: tupl
         f"running the model failed at {path}:11 in forward: "
         "RuntimeError: mat1 and mat2 shapes cannot be multiplied (2x5 and 4x4)"
     )
+
+
+def test_an_error_keeps_its_line_on_its_way_out_of_a_process(wrong: tuple[Path, nn.Module]) -> None:
+    path, model = wrong
+    with pytest.raises(RuntimeError) as caught:
+        model(torch.ones(2, 5))
+    error = pickle.loads(pickle.dumps(user_error(caught.value, root=path, doing="running the model")))
+    assert error.where == SourceLine(str(path), 11, "forward")
+
+
+def test_a_module_that_is_missing_is_the_error_of_the_line_that_imports_it(tmp_path: Path) -> None:
+    path = tmp_path / "model.py"
+    path.write_text("import torch\nimport not_there_at_all\n")
+    with pytest.raises(UserProgramError) as caught:
+        import_user_module(path)
+    assert caught.value.where == SourceLine(str(path), 2, "<module>")
 
 
 @pytest.mark.filterwarnings("ignore")

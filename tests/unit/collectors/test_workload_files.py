@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from analyzer.core.errors import ExitCode, GraphboundError, UsageError, UserProgramError
+from analyzer.core.graphs import SourceLine
 from collectors.user_module import import_user_module, user_process
 
 
@@ -50,6 +51,7 @@ def test_a_syntax_error_names_its_line(tmp_path: Path) -> None:
     error = failure(path)
     assert error.exit_code is ExitCode.USER_PROGRAM
     assert f"syntax error at {path}:2" in error.message
+    assert error.where == SourceLine(str(path), 2)
 
 
 @pytest.mark.parametrize("source", [b"x = 1\0\n", b"x = '\xff'\n"])

@@ -15,6 +15,7 @@ import pytest
 from analyzer.cli import main
 from analyzer.commands import several
 from analyzer.core.errors import INTERRUPTED, ExitCode, InternalError, UserProgramError
+from analyzer.core.graphs import SourceLine
 from analyzer.core.report import Report
 from analyzer.core.run import Finished
 from analyzer.core.settings import RunSettings
@@ -103,6 +104,15 @@ def test_what_becomes_of_one_costs_that_one_alone(
     out = capsys.readouterr().out
     assert out.startswith("2 models: 1 faster with its plan, 1 did not run")
     assert said in out
+
+
+def test_where_a_model_failed_is_in_every_form(project: Path, fates: Any, capsys: Captured) -> None:
+    line = SourceLine(str(project / "b.py"), 3, "forward")
+    fates({"a": UserProgramError("no line is known"), "b": UserProgramError("it raised", where=line)})
+    main(["nets/a.py", "b.py", "-q", "--format", "github"])
+    said = [text.partition("::")[2].partition(",title")[0] for text in capsys.readouterr().out.splitlines()]
+    assert "error file=nets/a.py,line=1" in said
+    assert "error file=b.py,line=3" in said
 
 
 def test_a_fault_of_ours_leaves_its_traceback_in_the_run_folder(project: Path, fates: Any, capsys: Captured) -> None:
@@ -245,5 +255,5 @@ def test_a_runner_is_told_of_all_of_them_unasked(
     monkeypatch.setenv("GITHUB_STEP_SUMMARY", str(project / "summary.md"))
     fates({"b": UserProgramError("Net.forward raised")})
     assert main(["nets/a.py", "b.py", "-q"]) == 3
-    assert "::error title=b.py%2C did_not_run::Net.forward raised" in capsys.readouterr().out
+    assert "::error file=b.py,line=1,title=b.py%2C did_not_run::Net.forward raised" in capsys.readouterr().out
     assert "Net.forward raised" in (project / "summary.md").read_text()

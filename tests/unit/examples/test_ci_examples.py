@@ -114,10 +114,11 @@ def test_the_example_of_gitlab_parses_with_each_of_its_rules(root: Path) -> None
     (line,) = [line for line in job["script"] if line.startswith("analyze ")]
     held = []
     for rule in job["rules"]:
-        values = {**predefined, **rule["variables"]}
+        values = {**predefined, **rule.get("variables", {})}
         shown = line
         for _ in range(2):
-            shown = VARIABLE.sub(lambda found, values=values: values[found[1]], shown)
+            # A variable that is not set is nothing, as to the shell that runs the line.
+            shown = VARIABLE.sub(lambda found, values=values: values.get(found[1], ""), shown)
         arguments = parser().parse_args(shlex.split(shown)[2:])
         held.append((arguments.against, arguments.baseline))
         files = {each.format: each.file for each in arguments.format if each.file is not None}
@@ -126,7 +127,7 @@ def test_the_example_of_gitlab_parses_with_each_of_its_rules(root: Path) -> None
             "junit": job["artifacts"]["reports"]["junit"],
         }
         assert not arguments.runs
-    assert held == [("0123abc", None), (None, "graphbound.baseline.json")]
+    assert held == [("0123abc", None), (None, None)], "else what the policy names, which need not be there yet"
     assert job["artifacts"]["when"] == "always"
     cached = [
         VARIABLE.sub(lambda found: predefined[found[1]], str(v)) for k, v in job["variables"].items() if "CACHE" in k

@@ -208,6 +208,34 @@ def test_more_kernels_name_the_graph_that_has_them() -> None:
     assert "the graph that begins at gptlite.py:41" in check.message
 
 
+def test_another_graph_without_another_break_is_named_by_where_it_begins() -> None:
+    """As a break that moved into a called function makes one: it divides the caller too."""
+    before, after = a_model_report(), a_model_report(breaks=1, findings=())
+    check = of("graphs", judge(a_case(after, before)))
+    assert check.is_failure
+    assert check.message.endswith("the graph that begins at gptlite.py:42")
+    assert check.where == at("/home/ada/gptlite.py:42")
+    assert check.remedy is None
+    unmeasured = replace(
+        before, capture=replace(before.capture, graphs=(replace(before.capture.graphs[0], code_bytes=None),))
+    )
+    assert of("graphs", judge(a_case(after, unmeasured))).where is None
+
+
+def test_a_break_that_moved_into_a_called_function_is_said_to_divide_its_callers() -> None:
+    there = a_break(57)
+    moved = replace(there, where=replace(at("/home/ada/gptlite.py:58"), function="tail"))
+    text = Lines({57: "print(x)", 58: "print(x)"})
+    before = a_model_report(findings=(there,))
+    judged = judge(a_case(a_model_report(breaks=1, findings=(moved,)), before, sources=text))
+    assert of("graph_breaks", judged).status is GateStatus.PASSED
+    check = of("graphs", judged)
+    assert check.is_failure
+    assert str(check.remedy).startswith("the break at gptlite.py:58 was elsewhere before")
+    stayed = a_case(a_model_report(breaks=1, findings=(there,)), before, sources=text)
+    assert of("graphs", judge(stayed)).remedy is None
+
+
 def test_a_rule_that_could_not_judge_then_finds_nothing_new_now() -> None:
     before = a_model_report(rule_failures=(RuleFailure("missing_no_grad", "not recorded"),))
     from tests.reports import a_finding

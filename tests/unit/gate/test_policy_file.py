@@ -130,3 +130,12 @@ def test_every_gate_of_the_written_policy_can_be_taken_out_of_its_comment() -> N
     found = read("[tool.graphbound.gates]\n" + "\n".join(lines))
     assert found is not None
     assert [named.gate for named in found.gates] == [gate.id for gate in GATES]
+
+
+def test_a_table_whose_name_is_nearly_ours_is_a_slip_and_no_policy() -> None:
+    for slip in ("graphbond", "graphboudn", "graph-bound", "Graphbound"):
+        with pytest.raises(UsageError, match=rf"\[tool.{slip}\] is no table") as caught:
+            read_policy(f'[tool.{slip}]\nmodels = ["net.py"]\n', "pyproject.toml", ".", is_project=True)
+        assert caught.value.hint == "did you mean [tool.graphbound]?"
+    others = "[tool.graphviz]\n[tool.ruff]\n[tool.outbound]\n"
+    assert read_policy(others, "pyproject.toml", ".", is_project=True) is None

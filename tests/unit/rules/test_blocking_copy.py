@@ -7,8 +7,9 @@ from typing import Any
 
 from analyzer.core.activity import CopyDirection, CopyGroup, HostMemory, HostWait
 from analyzer.core.graphs import GapKey
+from analyzer.core.ops import OpCall, OpLog, TensorFacts
 from analyzer.rules.blocking_copy import judge
-from tests.reports import MS, a_key
+from tests.reports import MS, a_key, at
 from tests.rule_facts import an_activity, facts
 
 FIRST = GapKey(None, a_key(1))
@@ -61,3 +62,21 @@ def test_a_cost_that_is_not_known_is_none() -> None:
     assert crossed.ns_per_step is None
     assert profiled.ns_per_step is None
     assert "with the profiler's load they cost 1.00 ms" in profiled.message
+
+
+def test_copies_of_one_line_in_several_regions_are_one_finding() -> None:
+    second = GapKey(a_key(1), a_key(2))
+    log = OpLog(
+        calls=(OpCall("aten::_to_copy", at("/home/ada/net.py:7"), (_tensor("cpu"),), (_tensor("cuda"),), 2, 0),),
+        total=1,
+        is_complete=True,
+    )
+    waits = tuple(_wait(region=region, count=1.0, cost_ns=60_000) for region in (FIRST, second))
+    copies = tuple(_copy(region=region, count=1.0, bytes=1 << 20) for region in (FIRST, second))
+    (finding,) = judge(facts(activity=an_activity(waits=waits, copies=copies), ops=log))
+    assert (finding.where, finding.count, finding.ns_per_step) == (at("/home/ada/net.py:7"), 2, 120_000)
+    assert "of 1.00 MiB hold the host 4.00 ms a step, at several places of the step" in finding.message
+
+
+def _tensor(device: str) -> TensorFacts:
+    return TensorFacts((8,), "float32", device, "contiguous")

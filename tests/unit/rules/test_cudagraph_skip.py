@@ -43,3 +43,17 @@ def test_a_run_without_refusals_is_silent() -> None:
 def test_without_a_capture_it_cannot_tell() -> None:
     with pytest.raises(MissingData):
         judge(facts(capture=None))
+
+
+COPY = "cudagraph partition due to DeviceCopy ops"
+
+
+def test_what_is_left_out_of_a_graph_is_told_by_line_and_claims_nothing_of_what_is_recorded() -> None:
+    skips = tuple(CudaGraphSkip(a_key(1), at(place), COPY) for place in ("net.py:12", "net.py:12", "net.py:20"))
+    regions = (a_region(a_key(1), a_budget(starved=3.0)),)
+    first, second = judge(facts(capture=captured(skips=skips), regions=regions))
+    assert (first.where, first.count) == (at("net.py:12"), 2)
+    assert (second.where, second.count) == (at("net.py:20"), 1)
+    assert "takes this graph apart" in first.message
+    assert first.ns_per_step is None
+    assert "copy between host and device outside this graph" in first.remedy

@@ -6,12 +6,13 @@ from dataclasses import replace
 
 import pytest
 
+from analyzer.core.activity import InputWait
 from analyzer.core.budget import HostKind, HostPart
 from analyzer.core.graphs import GapKey
 from analyzer.rules.eager_gap_heavy import judge
 from analyzer.rules.rule import MissingData
 from tests.reports import MS, a_budget, a_key, at
-from tests.rule_facts import a_break, a_captured_graph, a_region, captured, facts
+from tests.rule_facts import a_break, a_captured_graph, a_region, an_activity, captured, facts
 
 SKIPPED = (
     "Failed to handle graph break gracefully. Skipping the function and falling back to eager. "
@@ -108,3 +109,13 @@ def test_of_a_short_step_calling_it_is_a_large_part_and_no_finding() -> None:
     region = replace(region, kernels_per_step=0.0)
     assert judge(facts(regions=(region,), step_ns=60_000)) == ()
     assert len(judge(facts(regions=(replace(region, kernels_per_step=3.0),), step_ns=60_000))) == 1
+
+
+@pytest.mark.parametrize(("loading_ms", "is_its"), [(2.1, True), (1.9, False)])
+def test_where_a_loader_makes_its_batches_the_loader_is_to_be_mended(loading_ms: float, is_its: bool) -> None:
+    first = GapKey(None, a_key(1))
+    ns = round(loading_ms * MS)
+    waits = (InputWait("_SingleProcessDataLoaderIter", first, 1.0, ns, None, ns),)
+    region = a_region(first, a_budget(starved=4.0), kernels_per_step=600.0)
+    (finding,) = judge(facts(regions=(region,), activity=an_activity(inputs=waits)))
+    assert ("data loader" in finding.remedy) is is_its

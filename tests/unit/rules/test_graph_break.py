@@ -42,6 +42,14 @@ def test_one_line_that_breaks_in_many_graphs_is_one_finding_with_all_its_gaps() 
     assert (finding.count, finding.ns_per_step) == (3, 12)
 
 
+def test_a_break_told_of_a_function_and_of_its_callers_counts_once() -> None:
+    told = a_break(reason="print()", count=3, ways=(0,))
+    (finding,) = judge(facts(capture=captured(breaks=(told, a_break(reason=SKIPPED, ways=(0,))))))
+    assert finding.count == 1
+    (finding,) = judge(facts(capture=captured(breaks=(told, a_break(reason=SKIPPED, ways=(0, 1))))))
+    assert finding.count == 2
+
+
 def test_two_reasons_on_one_line_are_two_findings() -> None:
     stops = (a_break(reason="print()"), a_break(reason="Tensor.item()"))
     assert len(judge(facts(capture=captured(breaks=stops)))) == 2

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
+
 from analyzer.core.activity import Activity, EntryCost, EntryKind
 from analyzer.core.graphs import GapKey
 from analyzer.rules.guard_cost import judge
 from tests.reports import MS, a_key, at
-from tests.rule_facts import a_captured_graph, an_activity, captured, facts
+from tests.rule_facts import a_captured_graph, a_workload, an_activity, captured, facts
 
 FIRST = GapKey(None, a_key(1))
 BETWEEN = GapKey(a_key(1), a_key(2))
@@ -52,3 +54,9 @@ def test_a_step_that_enters_no_compiled_code_is_silent() -> None:
 def test_without_a_clean_pass_the_cost_is_unknown() -> None:
     (finding,) = judge(facts(activity=_entered(_guards(), is_scaled=False)))
     assert finding.ns_per_step is None
+
+
+@pytest.mark.parametrize(("parameters", "word"), [(None, "larger batch"), (0, "guard_filter_fn")])
+def test_a_function_has_no_guards_on_modules_to_leave_out(parameters: int | None, word: str) -> None:
+    (finding,) = judge(facts(activity=_entered(_guards()), workload=a_workload(parameters=parameters)))
+    assert word in finding.remedy

@@ -6,16 +6,18 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 import torch
 
+from analyzer.core.activity import CopyDirection, CopyGroup
 from analyzer.core.finding import Finding
 from analyzer.rules.host_constant import judge
 from analyzer.rules.rule import MissingData
 from collectors.host_made import moved_lines
 from tests.op_logs import a_tensor, an_op, an_op_log, logged
 from tests.reports import MS, a_budget, a_key, at
-from tests.rule_facts import a_captured_graph, a_region, a_workload, captured, facts
+from tests.rule_facts import a_captured_graph, a_region, a_workload, an_activity, captured, facts
 from tests.workloads import captured as captured_graphs
 
 HERE = Path(__file__).resolve()
@@ -50,6 +52,19 @@ def test_the_cost_is_the_copies_of_the_only_graph_there() -> None:
     assert finding.ns_per_step == 3 * MS
 
 
+def test_a_constant_that_compiled_code_has_in_its_kernels_costs_nothing_there() -> None:
+    (finding,) = judge(facts(ops=an_op_log(COPY)))
+    assert finding.ns_per_step == 0
+    assert finding.message.endswith(
+        "as it is written; compiled, it copies nothing: torch.compile has their values in its code"
+    )
+    to_device = CopyGroup(CopyDirection.TO_DEVICE, None, (), a_key(1), 1.0, 8, 900, 900, holds_host=True)
+    for activity in (None, an_activity(copies=(to_device,)), an_activity(is_linked=False)):
+        (unknown,) = judge(facts(ops=an_op_log(COPY), activity=activity))
+        assert unknown.ns_per_step is None
+        assert unknown.message.endswith("in every step")
+
+
 def test_two_lines_of_one_graph_have_no_cost_of_their_own() -> None:
     graph = a_captured_graph(source=(at("/home/ada/net.py:12"), at("/home/ada/net.py:13")))
     regions = (a_region(a_key(1), a_budget(copies=2.0)),)
@@ -69,6 +84,15 @@ def test_in_real_logs_made_and_given_tensors_are_told_apart() -> None:
     assert finding.where is not None
     assert finding.where.function == "making"
     assert judge(facts(ops=logged(moving, torch.ones(4)))) == ()
+
+
+def test_of_an_array_of_numpy_it_is_not_known_what_it_was_computed_from() -> None:
+    def sorts(x: torch.Tensor) -> torch.Tensor:
+        return x * torch.from_numpy(np.sort(x.numpy(), axis=-1))
+
+    log = logged(sorts, torch.ones(2, 4))
+    assert log.named("aten::lift_fresh")
+    assert judge(facts(ops=log, workload=ON_CPU, capture=None)) == ()
 
 
 def test_a_log_that_was_cut_is_never_fine() -> None:

@@ -11,8 +11,8 @@ from analyzer.core.activity import CopyDirection, HostWait
 from analyzer.core.graphs import GapKey
 from analyzer.core.ops import OpCall, OpLog, TensorFacts
 from analyzer.rules.host_sync import judge
-from tests.reports import MS, a_key, at
-from tests.rule_facts import a_break, a_captured_graph, an_activity, captured, facts
+from tests.reports import MS, a_budget, a_key, at
+from tests.rule_facts import a_break, a_captured_graph, a_region, an_activity, captured, facts
 
 BETWEEN = GapKey(a_key(1), a_key(2))
 READ = ("aten::item", "aten::_local_scalar_dense")
@@ -135,3 +135,50 @@ def test_of_a_call_in_which_the_device_did_nothing_no_saving_and_no_harmlessness
     assert finding.ns_per_step is None
     assert "nothing meanwhile that was recorded" in finding.message
     assert finding.remedy.startswith("record later steps")
+
+
+BRANCH = ("aten::is_nonzero", *READ)
+DYNAMIC = "Data-dependent branching: Detected data-dependent branching (e.g. `if my_tensor.sum() > 0:`)."
+
+
+def _blocks(reason: str = DYNAMIC, gap_ms: float = 0.4) -> Any:
+    """Three blocks of a model, each of which branches on a tensor at the same line and is a graph of its own."""
+    gaps = [GapKey(a_key(number), a_key(number + 1)) for number in (1, 2, 3)]
+    stop = a_break("/home/ada/net.py:28", reason)
+    graphs = [a_captured_graph(number, ended_by=stop) for number in (1, 2, 3)]
+    waits = tuple(
+        _wait(ops=BRANCH, region=gap, count=1.0, waited_ns=MS // 20, idle_ns=0, cost_ns=MS // 20) for gap in gaps
+    )
+    regions = tuple(a_region(gap, a_budget(starved=gap_ms)) for gap in gaps)
+    return facts(
+        capture=captured(*graphs, a_captured_graph(4)),
+        activity=an_activity(waits=waits),
+        regions=regions,
+        ops=_log(_call("aten::is_nonzero", "/home/ada/net.py:28")),
+    )
+
+
+def test_the_waits_of_one_line_in_several_regions_are_one_finding_with_the_cost_of_all() -> None:
+    (finding,) = judge(_blocks(reason="Call to `print`"))
+    assert finding.where == at("/home/ada/net.py:28")
+    assert finding.count == 3
+    assert finding.ns_per_step == 3 * (MS // 20), "each alone is less than a hundredth of the step"
+    assert "between two graphs" in finding.message
+    assert "capture stops" not in finding.message
+
+
+@pytest.mark.parametrize("reason", [DYNAMIC, "Unsupported Tensor.item() call with capture_scalar_outputs=False: …"])
+def test_a_cheap_wait_for_which_capture_stops_is_found_with_what_to_write_instead(reason: str) -> None:
+    cheap = _blocks(reason)
+    waits = tuple(replace(wait, cost_ns=1_000) for wait in cheap.activity.waits)
+    (finding,) = judge(replace(cheap, activity=an_activity(waits=waits)))
+    assert finding.ns_per_step == 3_000
+    assert "the wait itself costs little, but capture stops for its value (graph_break)" in finding.message
+    assert "torch.where(c, f(x), x)" in finding.remedy
+
+
+@pytest.mark.parametrize(("reason", "gap_ms"), [("Call to `print`", 0.4), (DYNAMIC, 0.03)], ids=["print", "no gap"])
+def test_a_cheap_wait_at_a_break_of_another_reason_or_of_no_time_is_silent(reason: str, gap_ms: float) -> None:
+    cheap = _blocks(reason, gap_ms)
+    waits = tuple(replace(wait, cost_ns=1_000) for wait in cheap.activity.waits)
+    assert judge(replace(cheap, activity=an_activity(waits=waits))) == ()

@@ -16,9 +16,12 @@ FORWARD = a_captured_graph(direction=Direction.FORWARD)
 TRAINING = a_workload(mode="training")
 
 
-def test_gradients_on_in_an_inference_step_are_found() -> None:
-    (finding,) = judge(facts(environment=an_environment(is_grad_enabled=True)))
+def test_a_step_of_the_users_own_that_leaves_gradients_on_is_found_at_its_line() -> None:
+    line = at("/home/ada/serve.py:9")
+    (finding,) = judge(facts(environment=an_environment(is_grad_enabled=True, grad_line=line)))
     assert "no_grad" in finding.remedy
+    assert "measured under torch.no_grad()" in finding.message
+    assert finding.where == line
 
 
 def test_a_graph_compiled_for_training_is_evidence_of_its_own() -> None:

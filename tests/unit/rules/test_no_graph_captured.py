@@ -19,6 +19,12 @@ def test_a_step_that_runs_eager_is_said_with_the_break_that_caused_it() -> None:
     assert finding.where == at("/home/ada/net.py:15")
 
 
+def test_torchs_sentence_goes_on_in_ours() -> None:
+    stop = a_break(reason="Dynamic shape operator: its shape depends on input Tensor data.")
+    (finding,) = judge(facts(capture=replace(captured(breaks=(stop,)), graphs=())))
+    assert "input Tensor data; the whole step runs eager" in finding.message
+
+
 def test_it_is_said_without_any_break_too() -> None:
     (finding,) = judge(facts(capture=replace(captured(), graphs=())))
     assert finding.where is None

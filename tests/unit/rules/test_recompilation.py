@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+
 import pytest
 
 from analyzer.core.graphs import Recompile
@@ -29,6 +31,16 @@ def test_guards_that_differ_in_their_numbers_only_are_one_finding() -> None:
     again = (_again("self.n == 0"), _again("self.n == 1", count=3), _again("self.n == 12"))
     (finding,) = judge(facts(capture=captured(recompiles=again)))
     assert finding.count == 5
+
+
+def test_one_tensor_of_several_types_is_one_finding() -> None:
+    types = ("Float", "Double", "BFloat16", "Half")
+    pairs = itertools.pairwise(types)
+    again = tuple(_again(f"tensor 'x' dtype mismatch. expected {one}, actual {other}") for one, other in pairs)
+    (finding,) = judge(facts(capture=captured(recompiles=again)))
+    assert finding.count == 3
+    assert "expected Float, actual Double" in finding.message
+    assert "the same dtype" in finding.remedy
 
 
 def test_other_guards_and_other_lines_are_findings_of_their_own() -> None:

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import pytest
 
-from analyzer.rules.remedies import GUARD_OTHERWISE, GUARDS, SKIP_OTHERWISE, SKIPS, guard_text, remedy
+from analyzer.rules.remedies import GUARD_OTHERWISE, GUARDS, SKIP_OTHERWISE, SKIPS, guard_text, is_resize, remedy
+
+CONV = "tensor 'self._modules['conv']._parameters['weight']' size mismatch at index 2. expected 5, actual 3"
 
 GUARD_CASES = [
+    (CONV, "modules of one class"),
     ("tensor 'x' size mismatch at index 0. expected 3, actual 4", "mark_dynamic"),
     ("tensor 'x' rank mismatch. expected 1, actual 2", "number of dimensions"),
     ("tensor 'x' stride mismatch at index 1. expected 1, actual 4", "contiguous"),
@@ -16,6 +19,7 @@ GUARD_CASES = [
     ("tensor 'x' dispatch key set mismatch. expected A, actual B", "inference tensors"),
     ("GLOBAL_STATE changed: grad_mode ", "gradient mode"),
     ("len(self.cache) == 3", "length"),
+    ("not self.cache", "length"),
     ("L['x'].size()[0] == 16", "mark_dynamic"),
     ("___check_type_id(k, 139701776634368), type=<class 'float'>", "same type"),
     ("___check_obj_id(fn, 139701776634368)", "same object"),
@@ -73,6 +77,10 @@ def test_what_no_line_knows_gets_the_general_remedy(text: str) -> None:
         ("rate == 0.02 # (_dynamo/output_graph.py:3375 in remove_tensorify_specialized_graphargs)", "rate == 0.02"),
         ("x == 1 # home/ada/net.py:3 in forward", "x == 1"),
         (
+            "___as_tensor(rate).item() == 0.08 # (unknown source ___as_tensor(rate).item(), please file a bug)",
+            "___as_tensor(rate).item() == 0.08",
+        ),
+        (
             "len(seen) == 5 # hook(lambda o: seen) # ada/net.py:3 in <lambda>",
             "len(seen) == 5 (for “hook(lambda o: seen)”)",
         ),
@@ -82,3 +90,11 @@ def test_what_no_line_knows_gets_the_general_remedy(text: str) -> None:
 )
 def test_a_guard_is_said_without_torchs_path_and_hint(guard: str, text: str | None) -> None:
     assert guard_text(guard) == (text or guard)
+
+
+@pytest.mark.parametrize(
+    ("guard", "is_of_inputs"), [("tensor 'x' size mismatch at index 1. expected 37, actual 52", True), (CONV, False)]
+)
+def test_a_modules_own_tensor_of_another_size_is_no_input_to_be_padded(guard: str, is_of_inputs: bool) -> None:
+    assert is_resize(guard) is is_of_inputs
+    assert ("pad the inputs" in remedy(guard, GUARDS, GUARD_OTHERWISE)) is is_of_inputs
