@@ -45,10 +45,12 @@ FORMS: Final = (
 _VARIANTS: Final = "get_input_variants"
 _BY_FUNCTIONS: Final = "get_model() and get_inputs()"
 _BY_CLASS: Final = "class Model"
-_FILE_FORMS: Final = (_BY_FUNCTIONS, _BY_CLASS)
-"""Those whose inputs come from get_inputs(): only these may have variants of it."""
+_INPUT_NAMES: Final = ("inputs", "example_inputs")
+_BY_NAMES: Final = "model and {}"
+_FILE_FORMS: Final = (_BY_FUNCTIONS, _BY_CLASS, *map(_BY_NAMES.format, _INPUT_NAMES))
+"""Those whose inputs are the file's, and not of one function in it: only these may have variants of them."""
 
-_MODEL_NAMES: Final = ("get_model", "get_inputs", "get_init_inputs", "Model", "model", "inputs", "example_inputs")
+_MODEL_NAMES: Final = ("get_model", "get_inputs", "get_init_inputs", "Model", "model", *_INPUT_NAMES)
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,9 +155,9 @@ def _find_form(file: _UserFile) -> _Built:
         return _built_by_functions(file)
     if "get_init_inputs" in file and "get_inputs" in file and _is_model_class(getattr(file.module, "Model", None)):
         return _built_from_class(file)
-    for name in ("inputs", "example_inputs"):
+    for name in _INPUT_NAMES:
         if "model" in file and name in file:
-            return _Built(file.get("model"), file.get(name), form=f"model and {name}")
+            return _Built(file.get("model"), file.get(name), form=_BY_NAMES.format(name))
     raise _no_form(file)
 
 

@@ -257,11 +257,13 @@ def _result(settings: CheckSettings, project: Project, stored: Stored, judged: S
     if not settings.runs:
         notes.append("--no-run: gates that need a recorded step or a clock were left out")
     return GateResult(
-        headline=gate_headline(models, sources, against, is_accepted=settings.init),
+        headline=gate_headline(
+            models, sources, against, is_accepted=settings.init, has_new_file=kept.accept is not None
+        ),
         models=models,
         against=against,
         accept=kept.accept,
-        accept_file=str(stored.path) if kept.accept is not None else None,
+        accept_file=sources.path(str(stored.path)) if kept.accept is not None else None,
         notes=tuple(notes),
         command=settings.command,
     )

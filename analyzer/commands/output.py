@@ -271,7 +271,8 @@ def _write_file(file: Path, text: str) -> None:
         file.write_text(text, encoding="utf-8", newline="")
     except OSError as error:
         raise UsageError(
-            f"cannot write {file}: {error.strerror or error}", hint="`analyze show RUN --format` writes it again"
+            f"cannot write {file}: {error.strerror or error}",
+            hint="name another file; of a run folder `analyze show`, or `analyze check` of a check, writes it again",
         ) from error
 
 

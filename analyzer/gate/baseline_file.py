@@ -11,6 +11,8 @@ import msgspec
 
 from analyzer.core.baseline import BASELINE_SCHEMA, Baseline, ModelBaseline
 from analyzer.core.errors import UnreadableFileError
+from analyzer.core.spelling import did_you_mean
+from analyzer.gate.gates import GATES
 
 RENEW: Final = "take back what was checked in (`git checkout`), or name the right file with --baseline"
 """Not to remove it: it may be another file, whose name was mistyped."""
@@ -26,6 +28,8 @@ _MOST_NS: Final = 2**63 - 1
 
 _MOST_MARGIN: Final = 10.0
 """As of a margin in the policy."""
+
+_GATE_IDS: Final = tuple(gate.id for gate in GATES)
 
 
 class _SchemaOnly(msgspec.Struct):
@@ -73,6 +77,9 @@ def _impossible_of(one: ModelBaseline) -> Iterator[str]:
     if twice is not None:
         yield f"{twice} has two values"
     for stored in one.values:
+        if stored.gate not in _GATE_IDS:
+            meant = did_you_mean(stored.gate, _GATE_IDS) or "its value would hold nothing"
+            yield f"there is no gate {stored.gate!r}: {meant}"
         if stored.value < 0:
             yield f"{stored.gate} is {stored.value:g}, and there is no less than none of it"
         if not 0 <= stored.margin < _MOST_MARGIN:

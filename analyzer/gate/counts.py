@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
@@ -20,6 +20,8 @@ ROUNDING: Final = 1e-9
 """Two values that differ by less, as a share, are one: a share is computed in floating point."""
 
 GRAPHS: Final = "graphs"
+
+STOPS: Final = ("graph_break", "no_graph_captured")
 
 ACCEPTED: Final = "--init stores it as it is"
 
@@ -47,6 +49,16 @@ class Held:
     def is_same_torch(self) -> bool:
         return self.baseline is not None and release_of(self.baseline.torch) == release_of(self.release)
 
+    @property
+    def stops_more(self) -> bool:
+        """Whether capture stops more often than in the baseline, or catches nothing where it caught something."""
+        known = self.baseline.places if self.baseline is not None else ()
+        return _stops(place.stored for place in self.places) > _stops(known)
+
+
+def _stops(places: Iterable[StoredPlace]) -> int:
+    return sum(place.count for place in places if place.rule in STOPS)
+
 
 def check_count(gate: Gate, setting: GateSetting, reading: Reading, held: Held) -> GateCheck:
     """How this gate ended. A value from another release of torch warns at most: it may be torch that changed it."""
@@ -61,7 +73,7 @@ def check_count(gate: Gate, setting: GateSetting, reading: Reading, held: Held) 
     if limit is None:
         return not_compared(check, gate, nothing_of_it(held.against, is_accepted=held.is_accepted))
     if not _is_past(gate, reading.value, limit):
-        return _passed(gate, setting, check, stored)
+        return _passed(gate, setting, check, stored, held)
     return _past(gate, setting, check, held)
 
 
@@ -120,8 +132,10 @@ def _is_past(gate: Gate, value: float, limit: float) -> bool:
     return value < limit - slack if gate.is_more_better else value > limit + slack
 
 
-def _passed(gate: Gate, setting: GateSetting, check: GateCheck, stored: StoredValue | None) -> GateCheck:
-    """Passed, or better than stored by more than its margin on the other side."""
+def _passed(gate: Gate, setting: GateSetting, check: GateCheck, stored: StoredValue | None, held: Held) -> GateCheck:
+    """Passed, or better than stored by more than its margin on the other side. Fewer graphs and less code are no
+    better where capture stops more often: less of the model may be compiled.
+    """
     measured = check.measured
     assert measured is not None
     if stored is not None and gate.unit is not GateUnit.ERROR_SIZE:
@@ -129,6 +143,8 @@ def _passed(gate: Gate, setting: GateSetting, check: GateCheck, stored: StoredVa
         bound = stored.value * (1 + margin if gate.is_more_better else 1 - margin)
         if _is_past(gate, bound, measured):
             text = f"{said(gate, measured)}, {gate_number(stored.value, gate.unit)} before"
+            if gate.id in (GRAPHS, CODE) and held.stops_more:
+                return replace(check, message=f"{text}; no gain where capture stops more often")
             return replace(check, status=GateStatus.IMPROVED, message=text)
     return replace(check, message=said(gate, measured))
 

@@ -13,10 +13,16 @@ from analyzer.gate.reading import Sources
 
 
 def gate_headline(
-    models: Sequence[ModelGate], sources: Sources, against: str | None, *, is_accepted: bool = False
+    models: Sequence[ModelGate],
+    sources: Sources,
+    against: str | None,
+    *,
+    is_accepted: bool = False,
+    has_new_file: bool = False,
 ) -> str:
     """`1 new graph break: +1.9 ms a step, model.py:41`, or that nothing is past its limit. `is_accepted`: values were
-    stored as they are, and held against none.
+    stored as they are, and held against none. `has_new_file`: values that are better can be accepted, as those held
+    against a commit or a run cannot.
     """
     for wanted in ("failures", "warnings"):
         found = [(model, check) for model in models for check in getattr(model, wanted)]
@@ -27,10 +33,14 @@ def gate_headline(
             model, worst = min(found, key=lambda pair: _rank(pair[1]))
             others = len(found) - 1
             more = f" (and {others} more)" if others else ""
-            return _named(models, model, f"{_short(worst, sources)}{more}")
+            unseen = _unseen(models) if wanted == "warnings" else ""
+            return _named(models, model, f"{_short(worst, sources)}{more}{unseen}")
     improved = [check for model in models for check in model.checks if check.status is GateStatus.IMPROVED]
     if improved:
-        return f"nothing is past its limit, and {len(improved)} of it is better: accept the new file"
+        better = f"and {len(improved)} of it is better"
+        if has_new_file:
+            return f"nothing is past its limit, {better}: accept the new file{_unseen(models)}"
+        return f"nothing is past its limit, against {against}, {better}{_unseen(models)}"
     if is_accepted:
         return "nothing is past a written limit, and the values are stored as they are"
     if against is None:

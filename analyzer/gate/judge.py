@@ -96,8 +96,18 @@ def judge(case: Case) -> ModelGate:
         silenced=case.silences.of(report),
         error=None if report.partial is None else f"the run ended early: {report.partial}",
         error_at=report.partial_at,
-        notes=(*case.silences.notes, *plan_notes(case.plan, report)),
+        notes=(*case.silences.notes, *plan_notes(case.plan, report), *_torch_notes(held)),
         folder=case.folder,
+    )
+
+
+def _torch_notes(held: Held) -> tuple[str, ...]:
+    """That gates are disarmed by a torch that was updated since, which a pass does not show."""
+    if held.baseline is None or held.is_same_torch or held.is_accepted:
+        return ()
+    return (
+        f"{held.against} was stored with torch {held.baseline.torch}, and this is {held.release}: what changed warns, "
+        "and fails only past a written limit, until --init stores the values anew",
     )
 
 

@@ -1,7 +1,7 @@
 """Annotations of a GitHub Actions run: lines on stdout that the runner shows at the line of the source they name.
 
-With a gate, only what failed or warned is annotated: a change that did nothing stays quiet. The first line is no
-command; it stands in the log.
+With a gate, only what failed or warned is annotated, and that nothing was held against anything: a change that did
+nothing stays quiet. The first line is no command; it stands in the log.
 """
 
 from __future__ import annotations
@@ -47,7 +47,8 @@ def render(report: Report, page: Page) -> str:
 def render_gate(gate: GateResult, page: Page) -> str:
     """A line with the gate's own, then a command for each check that failed or warned."""
     remarks = [remark for remark in gate_remarks(gate, page.repository) if remark.is_gated]
-    return _page(gate.headline, remarks, has_models=len(gate.models) > 1)
+    annotated = _page(gate.headline, remarks, has_models=len(gate.models) > 1)
+    return annotated + (_held_against_nothing(gate) if gate.against is None and gate.has_passed else "")
 
 
 def render_runs(runs: ModelRuns, page: Page) -> str:
@@ -117,6 +118,12 @@ def _message(remark: Remark) -> str:
     if doubt := doubt_text(remark):
         lines.append(doubt)
     return "\n".join(lines)
+
+
+def _held_against_nothing(gate: GateResult) -> str:
+    """A pass that says nothing of the change, as where the file of values was deleted or never committed."""
+    text = "\n".join(plain(each, MESSAGE_LIMIT) for each in (gate.headline, *gate.notes))
+    return f"::notice title=Graphbound::{data(text)}\n"
 
 
 def _left_out(level: Level, number: int) -> str:

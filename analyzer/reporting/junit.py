@@ -51,7 +51,7 @@ def render(report: Report, page: Page) -> str:
 
 
 def render_gate(gate: GateResult, page: Page) -> str:
-    suites = [_suite(model.name, tuple(_of_model(model)), gate.headline) for model in gate.models]
+    suites = [_suite(model.name, tuple(_of_model(model, page)), gate.headline) for model in gate.models]
     return _document("Graphbound gates", suites)
 
 
@@ -63,7 +63,7 @@ def render_runs(runs: ModelRuns, page: Page) -> str:
 def _of_run(run: ModelRun, page: Page) -> ElementTree.Element:
     if run.report is None:
         error = run.error or "it has no report"
-        lost = _Test(DID_NOT_RUN, _Outcome.ERROR, DID_NOT_RUN, error, _at(run.error_at))
+        lost = _Test(DID_NOT_RUN, _Outcome.ERROR, DID_NOT_RUN, error, _at(run.error_at, page))
         return _suite(run.name, (lost,), error)
     return _suite(run.name, tuple(_of_report(run.report, page)), run.report.headline)
 
@@ -74,7 +74,7 @@ def _of_report(report: Report, page: Page) -> Iterable[_Test]:
         found.setdefault(remark.id, []).append(remark)
     failed = {failure.rule: failure.reason for failure in report.rule_failures}
     if report.partial is not None:
-        yield _Test(PARTIAL, _Outcome.ERROR, PARTIAL, report.partial, _at(report.partial_at))
+        yield _Test(PARTIAL, _Outcome.ERROR, PARTIAL, report.partial, _at(report.partial_at, page))
     for rule in dict.fromkeys((*(word.id for word in page.rules), *found, *failed)):
         if rule == PARTIAL:
             continue
@@ -95,15 +95,15 @@ def _unjudged(report: Report) -> str | None:
     return f"graphbound {report.versions.graphbound}, which made the report, may not have had it" if is_older else None
 
 
-def _of_model(model: ModelGate) -> Iterable[_Test]:
+def _of_model(model: ModelGate, page: Page) -> Iterable[_Test]:
     if model.error is not None:
-        yield _Test(DID_NOT_RUN, _Outcome.ERROR, DID_NOT_RUN, model.error, _at(model.error_at))
+        yield _Test(DID_NOT_RUN, _Outcome.ERROR, DID_NOT_RUN, model.error, _at(model.error_at, page))
     for check in model.checks:
-        yield _of_check(check)
+        yield _of_check(check, page)
 
 
-def _of_check(check: GateCheck) -> _Test:
-    lines = [f"at {place(where)}" for where in (check.places or ((check.where,) if check.where else ()))]
+def _of_check(check: GateCheck, page: Page) -> _Test:
+    lines = [line for where in check.places or (check.where,) for line in _at(where, page)]
     cause = check_cause(check)
     lines += [cause] if cause is not None else []
     lines += [f"suggestion: {check.remedy}"] if check.remedy else []
@@ -111,8 +111,12 @@ def _of_check(check: GateCheck) -> _Test:
     return _Test(check.gate, outcome, check.rule or check.status.value, check_message(check), tuple(lines))
 
 
-def _at(where: SourceLine | None) -> tuple[str, ...]:
-    return () if where is None else (f"at {place(where)}",)
+def _at(where: SourceLine | None, page: Page) -> tuple[str, ...]:
+    """By its path in the repository, where it lies in that: the name alone may be that of several files."""
+    if where is None:
+        return ()
+    path = page.repository.path(where.file)
+    return (f"at {place(where)}" if path is None else f"at {path}:{where.line}",)
 
 
 def _check_outcome(check: GateCheck) -> _Outcome:

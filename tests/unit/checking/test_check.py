@@ -69,6 +69,7 @@ def test_an_improvement_passes_and_offers_the_new_file(project: Path) -> None:
     assert "better" in result.headline
     assert result.accept is not None
     assert json.loads(result.accept)["models"][0]["values"]
+    assert result.accept_file == BASELINE_FILE, "as the repository calls it: a comment is read on another machine"
 
 
 def test_init_accepts_what_is_there_and_writes_a_policy_once(project: Path) -> None:

@@ -337,6 +337,12 @@ def test_a_file_may_have_the_inputs_of_later_calls(write: Write) -> None:
     assert load(write(FUNCTIONS)).variants == ()
 
 
+def test_so_may_one_whose_inputs_are_at_its_top(write: Write) -> None:
+    for name in ("inputs", "example_inputs"):
+        made = load(write(f"model = nn.Linear(2, 3)\n{name} = torch.ones(1, 2)\n{VARIANTS}"))
+        assert [inputs.args[0].shape for inputs in made.variants] == [(2, 2), (3, 2)], name
+
+
 def test_later_inputs_are_bound_to_a_loss_that_takes_them(write: Write) -> None:
     path = write(FUNCTIONS + VARIANTS + "def get_loss(): return lambda output, x: output.sum() + x.shape[0]\n")
     made = load(path, mode=Mode.TRAINING)

@@ -91,6 +91,16 @@ def test_fewer_breaks_are_an_improvement_that_passes() -> None:
     assert judged.has_passed
 
 
+def test_less_code_of_a_model_that_stops_more_often_is_no_improvement() -> None:
+    before, after = a_model_report(breaks=1), a_model_report(findings=(a_break(57), a_break(58)))
+    for report, stored, gain in ((after, before, False), (a_model_report(), before, True)):
+        judged = judge(a_case(report, stored))
+        for gate in ("graphs", "generated_code"):
+            check = of(gate, judged)
+            assert check.status is (GateStatus.IMPROVED if gain else GateStatus.PASSED), (gate, gain)
+            assert check.message.endswith("; no gain where capture stops more often") is not gain
+
+
 def test_without_a_baseline_it_says_so_and_passes() -> None:
     judged = judge(a_case(a_model_report(breaks=3)))
     check = of("graph_breaks", judged)
@@ -183,6 +193,14 @@ def test_a_number_from_another_torch_warns_and_names_both() -> None:
     assert "2.13.0" in check.message
     # A build of one release is that release.
     assert of("graph_breaks", judge(a_case(a_model_report(1), replace(before, torch="2.13.1+cpu")))).is_failure
+
+
+def test_a_pass_says_that_gates_stored_with_another_torch_only_warn() -> None:
+    before = baseline_of(a_case(a_model_report()))
+    (note,) = judge(a_case(a_model_report(), replace(before, torch="2.11.0"))).notes
+    assert note.startswith("graphbound.baseline.json was stored with torch 2.11.0, and this is 2.13.0: ")
+    assert "--init" in note
+    assert judge(a_case(a_model_report(), replace(before, torch="2.13.1+cpu"))).notes == ()
 
 
 @pytest.mark.parametrize(

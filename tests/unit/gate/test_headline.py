@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 
-from analyzer.core.gate import GateResult
+from analyzer.core.gate import GateLevel, GateResult, GateStatus, GateUnit
 from analyzer.core.graphs import SourceLine
 from analyzer.gate.headline import gate_headline
 from analyzer.gate.judge import judge
 from analyzer.reporting.check_text import check_text
 from analyzer.reporting.remarks import gate_remarks
 from analyzer.reporting.repository import Repository
+from tests.gate_results import a_check, a_model_gate
 from tests.gates import Lines, a_case, a_model_report, a_policy
 from tests.reports import at
 
@@ -49,6 +51,21 @@ def test_a_warning_is_named_where_nothing_failed() -> None:
 
 def test_quiet_it_names_what_it_was_held_against() -> None:
     assert headline(judge(a_case(a_model_report(), a_model_report()))) == "nothing is past its limit, against main"
+
+
+def test_what_is_better_than_a_commit_has_no_file_to_accept() -> None:
+    better = judge(a_case(a_model_report(), a_model_report(breaks=1)))
+    assert gate_headline([better], Lines(), "main", has_new_file=True).endswith("of it is better: accept the new file")
+    assert re.fullmatch(r"nothing is past its limit, against main, and \d of it is better", headline(better))
+
+
+def test_a_pass_with_warnings_or_gains_says_what_may_have_gone_unseen_too() -> None:
+    untold = a_check("step_time", GateStatus.NOT_COMPARED, unit=GateUnit.NS, baseline=1.0)
+    for status in (GateStatus.PASSED, GateStatus.WARNED, GateStatus.IMPROVED):
+        checks = (a_check("graphs", status, level=GateLevel.WARN), untold)
+        assert headline(a_model_gate(checks=checks)).endswith("; a slow-down may have gone unseen"), status
+    failed = headline(a_model_gate(checks=(a_check("graphs"), untold)))
+    assert "unseen" not in failed, "what failed is to be mended before times are asked for"
 
 
 def test_in_a_terminal_sentences_are_folded_and_commands_are_not() -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from analyzer.reporting import github
 from analyzer.reporting.renderer import Page
 from analyzer.reporting.repository import Repository
@@ -61,6 +63,16 @@ def test_errors_and_warnings_are_counted_apart() -> None:
 
 def test_a_change_that_did_nothing_stays_quiet() -> None:
     assert github.render_gate(a_quiet_gate(), PAGE) == "Graphbound: nothing changed: 1 gate passed\n"
+
+
+def test_a_pass_that_was_held_against_nothing_is_a_notice() -> None:
+    headline = "nothing to compare with yet: there is no baseline of it"
+    quiet = replace(a_quiet_gate(), headline=headline, against=None, notes=("100 % new:\n::error::x",))
+    assert github.render_gate(quiet, PAGE).splitlines() == [
+        f"Graphbound: {headline}",
+        f"::notice title=Graphbound::{headline}%0A100 %25 new: ::error::x",
+    ]
+    assert "::notice" not in github.render_gate(replace(a_gate(), against=None), PAGE), "its errors are enough"
 
 
 def test_a_headline_is_no_command_of_the_runner() -> None:

@@ -10,6 +10,7 @@ import pytest
 from analyzer.core.gate import GateLevel, GateStatus, ModelGate
 from analyzer.reporting import junit
 from analyzer.reporting.renderer import Page
+from analyzer.reporting.repository import Repository
 from analyzer.reporting.word import Word
 from analyzer.version import VERSION
 from tests.gate_results import a_check, a_gate, a_model_gate
@@ -67,6 +68,15 @@ def test_a_skipped_check_says_why() -> None:
     assert skipped is not None
     assert skipped.attrib["message"] == f"{check.message}: another machine"
     assert (skipped.text or "").count("another machine") == 1
+
+
+def test_a_line_is_named_by_its_path_in_the_repository() -> None:
+    check = a_check(status=GateStatus.FAILED, where=at("/repo/nets/net.py:3"), places=(at("/repo/nets/net.py:3"),))
+    page = Page(repository=Repository(roots=("/repo",)))
+    lost = ModelGate("two", None, (), error="it raised", error_at=at("/repo/other/net.py:5"))
+    root = ElementTree.fromstring(junit.render_gate(a_gate(a_model_gate(checks=(check,)), lost), page))
+    assert "at nets/net.py:3" in (root.findtext(".//failure") or "").splitlines()
+    assert "at other/net.py:5" in (root.findtext(".//error") or "").splitlines()
 
 
 def test_each_model_is_a_suite_and_one_that_did_not_run_an_error() -> None:
