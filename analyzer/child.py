@@ -21,7 +21,7 @@ from multiprocessing.connection import Connection, Pipe
 from pathlib import Path
 from typing import Any, Final
 
-from analyzer.core.errors import GraphboundError, InternalError, UserProgramError
+from analyzer.core.errors import GraphboundError, InternalError, UsageError, UserProgramError
 from analyzer.core.run import Event, LostChildError, PoisonedDeviceError, Skip
 from analyzer.core.settings import WorkloadSpec
 from analyzer.last_words import hung_at, last_words
@@ -41,6 +41,8 @@ _DOING: Final = {
     "profile": "recording its steps",
 }
 """What is asked for, until the session says what it is doing."""
+
+CACHE_FOLDERS: Final = "TORCHINDUCTOR_CACHE_DIR and TMPDIR, where they are set, must name folders that can be written"
 
 ROOT: Final = Path(__file__).resolve().parents[1]
 
@@ -228,6 +230,13 @@ def main(fd: int) -> None:
     faulthandler.enable()  # a crash then names the user's line in the log
     faulthandler.register(ASKED_WHERE)  # and so does one that hangs, when it is asked
     pipe: Connection[Any, Any] = Connection(fd)
+    own = os.getpid()
+
+    def send(message: object) -> None:
+        if os.getpid() != own:
+            os._exit(0)  # a copy that the user's program forked and let come back: the parent asked one process
+        pipe.send(message)
+
     session: Any = None
     while True:
         try:
@@ -238,35 +247,47 @@ def main(fd: int) -> None:
             # Imported here, not above: importing torch takes seconds, and its failure is an answer like any other.
             match request:
                 case _Request("load", (spec, skip)):
-                    from analyzer.session import Session
-
-                    session = Session.load(spec, pipe.send, skip)
-                    pipe.send(_Answer(None))
+                    session = _session_type().load(spec, send, skip)
+                    send(_Answer(None))
                 case _Request("known_device", (kind,)):
                     from collectors.device import known_device
 
-                    pipe.send(_Answer(known_device(kind)))
+                    send(_Answer(known_device(kind)))
                 case _Request("measure_device", (kind, renew)):
                     from collectors.device import measure_device
 
-                    pipe.send(_Answer(measure_device(kind, renew=renew)))
+                    send(_Answer(measure_device(kind, renew=renew)))
                 case _:
-                    pipe.send(_Answer(getattr(session, request.method)(*request.arguments)))
+                    send(_Answer(getattr(session, request.method)(*request.arguments)))
         except PoisonedDeviceError as error:
-            print(error.message, file=sys.stderr, flush=True)
+            with contextlib.suppress(OSError):  # a full disk
+                print(error.message, file=sys.stderr, flush=True)
             os._exit(70)
         except GraphboundError as error:
             _log_traceback()
-            pipe.send(_Refusal(error))
+            send(_Refusal(error))
         except Exception as error:
             _log_traceback()
-            pipe.send(_Refusal(InternalError(f"{type(error).__name__} in {request.method}: {error}")))
+            send(_Refusal(InternalError(f"{type(error).__name__} in {request.method}: {error}")))
         except SystemExit as error:
-            pipe.send(_Refusal(UserProgramError(f"the program called sys.exit({error.code!r})")))
+            send(_Refusal(UserProgramError(f"the program called sys.exit({error.code!r})")))
         except KeyboardInterrupt:
             # Ctrl-C goes to the parent; here the program raised it itself.
-            pipe.send(_Refusal(UserProgramError("the program raised KeyboardInterrupt")))
+            send(_Refusal(UserProgramError("the program raised KeyboardInterrupt")))
     os._exit(0)  # not sys.exit: a user's threads or a broken device must not keep the process alive
+
+
+def _session_type() -> Any:
+    """`Session`. Raises UsageError where torch cannot make the folders that it makes as it is imported."""
+    try:
+        from analyzer.session import Session
+    except OSError as error:
+        if error.filename is None:
+            raise
+        raise UsageError(
+            f"torch could not be imported: {error.strerror}: {error.filename}", hint=CACHE_FOLDERS
+        ) from error
+    return Session
 
 
 def _die_with_parent() -> None:
@@ -282,4 +303,7 @@ def _leave_with_parent(parent: int) -> None:
 
 
 def _log_traceback() -> None:
-    traceback.print_exc(file=sys.stderr)
+    with contextlib.suppress(
+        OSError
+    ):  # the log is for whoever looks for more: on a full disk the answer still goes out
+        traceback.print_exc(file=sys.stderr)

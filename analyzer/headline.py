@@ -13,7 +13,7 @@ from analyzer.measured import Measured
 from analyzer.session_words import wrong_reason
 
 NO_GRAPH_RUNS: Final = "No compiled graph runs any more: torch gave up on those it captured, and the model runs eager"
-NO_GRAPH: Final = "Dynamo captured no graph: torch.compile changes nothing here, the whole model runs eager"
+NO_GRAPH: Final = "torch.compile changes nothing here: there is no graph to judge or to plan for"
 
 _BOUND_BY: Final = {
     Part.STARVED: "CPU-bound: the device waits for the host",

@@ -31,7 +31,7 @@ from analyzer.interrupts import exit_code_of, undisturbed, what_ended
 from analyzer.lab import Limits, PipelineLab, outcome_of, start_afresh
 from analyzer.measured import NOT_VERIFIED, Measured
 from analyzer.narrator import Narrator
-from analyzer.next_command import next_command
+from analyzer.next_command import IN_PYTHON, again, next_command
 from analyzer.plan_evidence import with_evidence
 from analyzer.progress import Progress, SilentProgress
 from analyzer.replan import renewed_plan, require_this_model
@@ -180,7 +180,8 @@ class _Run:
         except OSError as error:
             # What was measured is still printed.
             note = f"the run folder {self._folder.shown} could not be written: {error.strerror}"
-            return replace(report, notes=(note, *report.notes))
+            retry = again(self._settings) if self._settings.isolate else IN_PYTHON
+            return replace(report, notes=(note, *report.notes), next_command=retry)
         return report
 
     def _next_command(self) -> str:

@@ -34,7 +34,7 @@ from collectors import torch_compat
 from collectors.capture import GraphLog
 from collectors.compiled_parts import CompiledParts
 from collectors.crowd import crowd_between, read_crowd
-from collectors.describe import workload_facts
+from collectors.describe import first_line, given, workload_facts
 from collectors.effects import written
 from collectors.environment import read_environment
 from collectors.health import device_is_healthy
@@ -358,7 +358,7 @@ class Session:
 
     def _reset_log(self) -> None:
         self._probe = Probe(self._workload.device)
-        self._log = GraphLog(root=self._root, running=lambda: self._probe.current)
+        self._log = GraphLog(self._root, lambda: self._probe.current, begins=first_line(self._workload.model))
 
     def _compile(self, wanted: Mapping[str, Sequence[Pair]]) -> None:
         torch_compat.reset()
@@ -396,4 +396,4 @@ class Session:
         return taken[0], taken[1], taken[2 if plan.is_compiled else 0]
 
     def _telling(self, doing: str) -> Telling:
-        return Telling(doing, self._root or Path.cwd())
+        return Telling(doing, self._root or Path.cwd(), given(self._workload))

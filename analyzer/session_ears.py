@@ -21,11 +21,15 @@ from optimizers.candidates.pair import AnyCandidate
 
 
 class Telling:
-    """Turns whatever the user's program raises inside into one message about it, and what we raise into ours."""
+    """Turns whatever the user's program raises inside into one message about it, and what we raise into ours.
 
-    def __init__(self, doing: str, root: Path) -> None:
+    `given` is what the step was called with and by whom: all there is to say where no line of the user's is at fault.
+    """
+
+    def __init__(self, doing: str, root: Path, given: str | None = None) -> None:
         self._doing = doing
         self._root = root
+        self._given = given
 
     def __enter__(self) -> None:
         return None
@@ -37,7 +41,7 @@ class Telling:
             if place is not None:
                 said = f"{self._doing} failed in Graphbound itself, at {place}: {describe(error)}"
                 raise InternalError(said, hint="the model is not at fault: please report it") from error
-            raise user_error(error, root=self._root, doing=self._doing) from error
+            raise user_error(error, root=self._root, doing=self._doing, given=self._given) from error
 
 
 class CompileClock:

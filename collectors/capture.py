@@ -57,6 +57,8 @@ class GraphLog:
 
     root: Path | None
     running: Callable[[], GraphKey | None] = lambda: None
+    begins: SourceLine | None = None
+    """Where the model's own code begins: the place of what torch says of a wrapper of its own around it."""
     compiling: GraphKey | None = None
     compiles: int = 0
     recompiles: list[Recompile] = field(default_factory=list)
@@ -165,12 +167,15 @@ class GraphLog:
         self._ways.append(way_of(stack))
         self._breaks.append(
             GraphBreak(
-                where=user_line(stack, self.root) or told,
+                where=self._outside_wrappers(user_line(stack, self.root) or told),
                 reason=why,
                 hint=hint,
                 compile_id=_frame_id(torch_compat.current_compile_id()),
             )
         )
+
+    def _outside_wrappers(self, where: SourceLine | None) -> SourceLine | None:
+        return self.begins if where is not None and _WRAPPER.search(where.file) is not None else where
 
     def _hear_recompile(self, message: str) -> None:
         place, guard = _RECOMPILED.search(message), _GUARD_LINE.search(message)

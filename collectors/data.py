@@ -9,7 +9,10 @@ from typing import Any, Final
 
 import torch
 
-MODULE_INTERNALS: Final = frozenset(vars(torch.nn.Module()))
+_COMPILED_MARK: Final = "_is_torch_compile"
+"""Set on a module by torch.compile(module) (`OptimizeContext.__call__` in torch/_dynamo/eval_frame.py, 2.13)."""
+
+MODULE_INTERNALS: Final = frozenset(vars(torch.nn.Module())) | {_COMPILED_MARK}
 """What torch itself keeps on a module: hooks, the training flag. Parameters and buffers among it are kept apart."""
 
 PLAIN: Final = (bool, int, float, complex, str, type(None))

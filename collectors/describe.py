@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+import inspect
+from collections.abc import Callable
+from typing import Any
+
 import torch
 
+from analyzer.core.graphs import SourceLine
 from analyzer.core.report import WorkloadFacts
 from analyzer.core.settings import Mode
 from collectors.cpu_name import cpu_name
@@ -26,6 +31,19 @@ def workload_facts(workload: Workload, notes: tuple[str, ...] = ()) -> WorkloadF
         device_name=device_name(workload.device),
         parameters_digest=model_digest(workload.model),
     )
+
+
+def given(workload: Workload) -> str | None:
+    """What a step is called with and by whom; None where that is no tensor and no number."""
+    found = describe_inputs(workload)
+    return f"{workload.source} gave it {', '.join(found)}" if found else None
+
+
+def first_line(model: Callable[..., Any]) -> SourceLine | None:
+    """Where the model's own code begins, decorators taken off; None where it is no Python function."""
+    own = type(model).forward if isinstance(model, torch.nn.Module) else model
+    code = getattr(inspect.unwrap(own), "__code__", None)
+    return None if code is None else SourceLine(code.co_filename, code.co_firstlineno, code.co_name)
 
 
 def device_name(device: str) -> str | None:

@@ -10,6 +10,7 @@ from typing import Final
 import torch
 
 from analyzer.core.environment import Environment
+from collectors import torch_compat
 from collectors.device_precision import float32_matmul_precision
 
 _QUOTA: Final = Path("/sys/fs/cgroup/cpu.max")
@@ -42,6 +43,7 @@ def read_environment() -> Environment:
         affinity_cpus=_affinity_cpus(),
         quota_cpus=_quota_cpus(),
         cpu_half_dtypes=_cpu_half_dtypes(),
+        is_compile_disabled=torch_compat.is_compile_disabled(),
     )
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 import re
 import sysconfig
 import traceback
@@ -38,6 +39,12 @@ _DYNAMO_WHERE: Final = re.compile(r'File "(?P<file>[^"\n]+)", line (?P<line>\d+)
 
 _DYNAMO_TAIL: Final = re.compile(r"\n\s*(Hint: |from user code:|Set TORCHDYNAMO_VERBOSE=1|Set TORCH_LOGS=)")
 """Where the advice of a Dynamo error begins (torch._dynamo.exc)."""
+
+_COMPILER_SAID: Final = re.compile(r"C\+\+ compile error\s+Command:.*?\s+Output:\s+(?P<output>.+)", re.S)
+"""`CppCompileError` of torch/_inductor/exc.py: the command, which alone is longer than what is kept, comes first."""
+
+_FAULT: Final = re.compile(r"^.*\b(?:error|cannot|not found)\b.*$", re.M | re.I)
+"""What of a C++ compiler's output says why: what comes before it are warnings and where they are included from."""
 
 _CPU_OUT_OF_MEMORY: Final = "DefaultCPUAllocator: "
 """torch raises a plain RuntimeError on the CPU (c10/core/impl/alloc_cpu.cpp)."""
@@ -83,7 +90,16 @@ DETACHED: Final = (
     "tensor from one step to the next keeps it detached"
 )
 
+_ONE_NUMBER: Final = "grad can be implicitly created only for scalar outputs"
+"""torch/autograd/__init__.py, of a loss that is no single number."""
+
+RUN_WITHOUT_ARGUMENTS: Final = (
+    "the file is imported, without arguments: give defaults to those that it reads, and keep what ends the program "
+    'under `if __name__ == "__main__":`'
+)
+
 _HINTS: Final = (
+    (_ONE_NUMBER, "a loss is one number: return its mean or sum"),
     (GONE_THROUGH, DETACHED),
     (_NEEDS_GRADIENTS, NO_GRADIENTS),
     ("Workload.__init__()", "make it with analyzer.Workload.of(model, inputs, step=STEP, mode=MODE)"),
@@ -91,11 +107,12 @@ _HINTS: Final = (
 """What to do about an error, by what it says of itself."""
 
 
-def user_error(exc: BaseException, *, root: Path, doing: str) -> UserProgramError:
+def user_error(exc: BaseException, *, root: Path, doing: str, given: str | None = None) -> UserProgramError:
     """What to tell the user about `exc`, raised while `doing` (as in "calling get_model()").
 
     Names the innermost line under `root` (the user's file, or a folder), else the innermost line that is neither
-    torch's nor ours. Out of memory is recognised on any device. A UserProgramError is returned as it is.
+    torch's nor ours; where there is none the file, and as a hint what the step was `given`. Out of memory is recognised
+    on any device. A UserProgramError is returned as it is.
     """
     if isinstance(exc, UserProgramError):
         return exc
@@ -107,10 +124,12 @@ def user_error(exc: BaseException, *, root: Path, doing: str) -> UserProgramErro
         )
     if isinstance(exc, GraphboundError):
         return UserProgramError(exc.message, hint=exc.hint, where=exc.where)
-    hint = _hint(exc)
+    where = _source_line(exc, root)
+    hint = _hint(exc) or (given if where is None else None)
+    if isinstance(exc, SystemExit) and (doing.startswith("importing ") or _said_of_arguments(exc) is not None):
+        hint = RUN_WITHOUT_ARGUMENTS
     if doing == _MAKING_OPTIMIZER and isinstance(exc, TypeError) and _MODULE_FOR_PARAMETERS.match(str(exc)):
         hint = PARAMETERS_BY_NAME
-    where = _source_line(exc, root)
     return UserProgramError(f"{doing} failed{_at(exc, root)}: {describe(exc)}", hint=hint, where=where)
 
 
@@ -169,6 +188,11 @@ def hook_fault(exc: BaseException) -> str | None:
 
 def describe(exc: BaseException) -> str:
     """`Type: message`, with the wrapping and the advice that Dynamo puts around an error of the user's removed."""
+    if isinstance(exc, SystemExit) and (said := _said_of_arguments(exc)) is not None:
+        return f"SystemExit: {_shorten(said)}"
+    if (compiled := _COMPILER_SAID.search(str(exc))) is not None:
+        fault = _FAULT.search(compiled["output"])
+        return f"C++ compile error: {_shorten(fault[0] if fault else compiled['output'])}"
     text = _DYNAMO_TAIL.split(str(exc), maxsplit=1)[0].strip()
     if (wrapped := _DYNAMO_WRAPPED.search(text)) is not None:
         return f"{wrapped['kind']}: {_shorten(wrapped['text'])}"
@@ -176,9 +200,19 @@ def describe(exc: BaseException) -> str:
     return f"{name}: {_shorten(text)}" if text else name
 
 
+def _said_of_arguments(exc: SystemExit) -> str | None:
+    """What argparse printed before it left; None where it is not what left."""
+    for frame, _ in traceback.walk_tb(exc.__traceback__):
+        if frame.f_code is argparse.ArgumentParser.error.__code__:
+            return str(frame.f_locals.get("message"))
+    return None
+
+
 def _at(exc: BaseException, root: Path) -> str:
     where = _user_line(exc, root)
-    return f" at {where}" if where is not None else ""
+    if where is not None:
+        return f" at {where}"
+    return f" in {display_path(root)}" if root.is_file() else ""
 
 
 def _source_line(exc: BaseException, root: Path) -> SourceLine | None:

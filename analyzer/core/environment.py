@@ -17,7 +17,7 @@ class Environment:
     `matmul_precision` is torch's float32 setting (`highest`, `high`, `medium`); `allows_tf32` what cuBLAS does with it.
     `affinity_cpus` are the CPUs this process may run on, `quota_cpus` what its control group grants, in CPUs.
     `cpu_half_dtypes` are the half types (`bfloat16`, `float16`) for which the CPU has instructions that multiply
-    matrices.
+    matrices. `is_compile_disabled` is whether torch.compile is switched off, in the environment or by the program.
     """
 
     is_grad_enabled: bool | None
@@ -32,6 +32,7 @@ class Environment:
     quota_cpus: float | None
     cpu_half_dtypes: tuple[str, ...] | None = None
     grad_line: SourceLine | None = None
+    is_compile_disabled: bool | None = None
 
     @property
     def usable_cpus(self) -> float | None:

@@ -51,6 +51,10 @@ class Finding:
     excerpt: Excerpt | None = None
 
 
+RUN_THE_MODEL: Final = "run analyze on the model itself"
+"""What to do, after what is missing and a colon, where no recording can hold it."""
+
+
 @dataclass(frozen=True, slots=True)
 class RuleFailure:
     """A rule that could not judge: it lacked its data, or it raised."""

@@ -140,6 +140,12 @@ def counted(number: int, one: str, many: str | None = None) -> str:
     return f"{number} {one if number == 1 else many or f'{one}s'}"
 
 
+def average_of(number: float | None, one: str) -> str:
+    """`1 kernel`, `2.5 kernels`, `1,204 kernels`: things as `count` writes them."""
+    said = count(number)
+    return f"{said} {one if said == '1' else f'{one}s'}"
+
+
 def some_have(part: int, whole: int, one: str) -> str:
     """`1 of 3 steps has`, `2 of 3 steps have`, `all 3 steps have`, `the only step has`."""
     if part == whole:

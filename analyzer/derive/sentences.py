@@ -6,7 +6,7 @@ from functools import partial
 from typing import Final, assert_never
 
 from analyzer.core.budget import Budget, HostPart, Part
-from analyzer.core.quantities import count, duration, share
+from analyzer.core.quantities import average_of, duration, share
 from analyzer.core.verdict import Bound
 from analyzer.derive.budget import RegionBudget
 from analyzer.derive.confidence import bound_ns
@@ -47,8 +47,8 @@ def sentence(region: RegionBudget, budget: Budget, part: Part) -> str:
         case Part.STARVED if region.is_host:
             return f"{amount} goes to the host's own work (Python, dispatcher, wrapper, or a call that waits)"
         case Part.STARVED:
-            launched = f", busy {duration(region.busy_ns)} in {count(region.kernels_per_step)} kernels"
-            return f"the device is idle for {amount}{launched}"
+            launched = average_of(region.kernels_per_step, "kernel")
+            return f"the device is idle for {amount}, busy {duration(region.busy_ns)} in {launched}"
         case Part.COMPUTE:
             return f"{amount} is in kernels nearer to the arithmetic peak{_floor(region, part, 'traffic')}"
         case Part.MEMORY:

@@ -5,10 +5,11 @@ from __future__ import annotations
 import re
 import textwrap
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Final
 
 from analyzer.core import quantities
-from analyzer.core.finding import RuleFailure
+from analyzer.core.finding import RUN_THE_MODEL, RuleFailure
 from analyzer.core.report import Attributed, CandidateReport, PlanTrial, Report
 from analyzer.core.settings import MEANING_CHANGES
 from analyzer.core.trial import Accuracy, Change, Comparison
@@ -25,9 +26,13 @@ SENTENCE_LIMIT: Final = 300
 MANY_RULES: Final = 4
 """Rules that could not judge for want of one thing, from which on their names come after the reason."""
 
+ENDED_BEFORE: Final = "the run ended before it"
+
+REPEATS_WITHIN: Final = 0.9
+"""A step repeats within a few per cent (design, measuring); the profiler adds to it and takes nothing away."""
+
 SILENT_EAGER: Final = (
-    "NO GRAPH WAS CAPTURED: torch.compile changes nothing here and everything runs eager. "
-    "The reasons are under Findings, where torch gave any."
+    "NO GRAPH WAS CAPTURED: everything runs eager. The reasons are under Findings, where torch gave any."
 )
 LEFT_ALONE: Final = "the model runs as it is, its results are its own"
 HONESTY_TITLE: Final = "What this trace cannot show"
@@ -60,6 +65,11 @@ def outcome_text(report: Report) -> str | None:
 
 def is_silently_eager(report: Report) -> bool:
     return report.capture is not None and not report.graphs
+
+
+def counted_in(report: Report) -> str:
+    """What the calls and kernels of a graph are counted in: a step, or the recording where no step is marked in it."""
+    return "in the recording" if report.is_recorded and report.step_ns is None else "a step"
 
 
 def reasons(row: RegionRow, most: int = MAX_EVIDENCE) -> list[str]:
@@ -128,15 +138,28 @@ def attribution_text(attributed: Attributed, *, is_recorded: bool) -> str:
 
 def notes_text(report: Report) -> list[str]:
     """Every note, what could not be judged, what the profiler cost and what was warm-up."""
-    notes = [*report.workload.notes, *report.notes, *unjudged(report.rule_failures)]
+    failures = report.rule_failures if report.partial is None else [_cut_short(one) for one in report.rule_failures]
+    notes = [*report.workload.notes, *report.notes, *unjudged(failures)]
     if report.profiler_slowdown is not None:
-        notes.append(f"under the profiler a step took {quantities.ratio(report.profiler_slowdown)} as long as without")
+        notes.append(_profiler_note(report.profiler_slowdown))
     if report.warmup_ns:
         notes.append(
             f"the first call took {quantities.clock(report.warmup_ns[0])}, compilation included; "
             f"{len(report.warmup_ns)} warm-up steps are not in any figure"
         )
     return notes
+
+
+def _cut_short(failure: RuleFailure) -> RuleFailure:
+    """The same of a run that ended early: it was of the model itself, and did not get that far."""
+    missing, _, remedy = failure.reason.rpartition(": ")
+    return replace(failure, reason=f"{missing}: {ENDED_BEFORE}") if remedy.startswith(RUN_THE_MODEL) else failure
+
+
+def _profiler_note(slowdown: float) -> str:
+    if slowdown < REPEATS_WITHIN:
+        return "under the profiler a step was shorter than without, which it cannot be: the machine changed in between"
+    return f"under the profiler a step took {quantities.ratio(slowdown)} as long as without"
 
 
 def unjudged(failures: Sequence[RuleFailure]) -> list[str]:
@@ -176,9 +199,11 @@ def plan_error(plan: PlanTrial) -> str:
 
 
 def error_text(accuracy: Accuracy | None) -> str:
-    """As of a plan, of any trial."""
+    """As of a plan, of any trial. Two random results lie far apart and are both right: no size says anything of them."""
     if accuracy is None:
         return ""
+    if accuracy.is_random and accuracy.is_right:
+        return "random"
     return ("" if accuracy.is_right else "WRONG ") + quantities.error_size(accuracy.error)
 
 

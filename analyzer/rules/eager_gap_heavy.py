@@ -17,8 +17,9 @@ How it is measured
 What to do
     Fix the graph break before it, or the one for which torch left a function
     eager; or move work that does not change out of the step. Without either it
-    is, before the first graph, Python, input copies and guards; after the last
-    one, operators that nobody compiled, or what your step does at its end.
+    is, before the first graph, Python, input copies and guards; between the
+    forward and the backward, the loss and autograd itself; after the last
+    graph, operators that nobody compiled, or what your step does at its end.
 
 When it is wrong
     Work that is needed and cannot be compiled (a loader, a host library, the
@@ -32,7 +33,7 @@ from typing import Final
 from analyzer.core import quantities
 from analyzer.core.budget import HostKind, Part
 from analyzer.core.finding import Confidence, Finding
-from analyzer.core.graphs import Capture, GapKey, SourceLine
+from analyzer.core.graphs import Capture, Direction, GapKey, SourceLine
 from analyzer.rules.evidence import ended_by, left_eager, regions_of, starts_at
 from analyzer.rules.facts import Facts, RegionFacts
 from analyzer.rules.places import is_loading
@@ -48,6 +49,10 @@ _AT_END: Final = "it is what the step does after its last graph, and its way bac
 _AT_END_WORK: Final = (
     "operators run there uncompiled, of the model or of what the step does with its output: compile them with the "
     "rest, or see what of them is needed"
+)
+_TO_BACKWARD: Final = (
+    "it is the loss, and autograd's own way into the backward: compile the loss in one function with the model, or do "
+    "more in one step"
 )
 _LOADER: Final = (
     "a data loader makes its batches there (input_starved): make them beside the step, in workers of the loader"
@@ -103,7 +108,15 @@ def _message(key: GapKey, fact: RegionFacts, step_ns: int) -> str:
 def _place(key: GapKey) -> str:
     if key.after is None:
         return "what runs before the first graph"
+    if _is_to_backward(key):
+        return "what runs between the forward and the backward"
     return "what runs after the last graph" if key.before is None else "the eager gap between two graphs"
+
+
+def _is_to_backward(key: GapKey) -> bool:
+    before, after = key.before, key.after
+    is_backward = before is not None and before.direction is Direction.BACKWARD
+    return is_backward and after is not None and after.direction is not Direction.BACKWARD
 
 
 def _remedy(facts: Facts, key: GapKey, fact: RegionFacts) -> str:
@@ -116,6 +129,8 @@ def _remedy(facts: Facts, key: GapKey, fact: RegionFacts) -> str:
         return _LEFT.format(place=left.where or "a place that torch does not name")
     if key.after is None:
         return _AT_START
+    if _is_to_backward(key):
+        return _TO_BACKWARD
     if key.before is not None:
         return _BETWEEN
     return _AT_END_WORK if _has_work(facts, key, fact) else _AT_END
@@ -130,7 +145,7 @@ def _has_work(facts: Facts, key: GapKey, fact: RegionFacts) -> bool:
 
 def _content(fact: RegionFacts) -> str:
     kernels = fact.kernels_per_step
-    known = "kernels not recorded" if kernels is None else f"{quantities.count(kernels)} kernels"
+    known = "kernels not recorded" if kernels is None else quantities.average_of(kernels, "kernel")
     if fact.budget is None or not fact.budget.parts:
         return f"{known}, no budget"
     largest = max(fact.budget.parts, key=lambda part: part.ns)

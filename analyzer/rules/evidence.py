@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from analyzer.core.environment import Environment
+from analyzer.core.finding import RUN_THE_MODEL
 from analyzer.core.graphs import Capture, GapKey, GraphBreak, GraphKey, SourceLine
 from analyzer.core.report import WorkloadFacts
 from analyzer.rules.facts import Facts, RegionFacts
@@ -12,25 +13,25 @@ from analyzer.rules.rule import MissingData
 
 def capture_of(facts: Facts) -> Capture:
     if facts.capture is None:
-        raise MissingData("the graphs were not captured: run analyze on the model itself")
+        raise MissingData(f"the graphs were not captured: {RUN_THE_MODEL}")
     return facts.capture
 
 
 def workload_of(facts: Facts) -> WorkloadFacts:
     if facts.workload is None:
-        raise MissingData("the workload is not known: run analyze on the model itself")
+        raise MissingData(f"the workload is not known: {RUN_THE_MODEL}")
     return facts.workload
 
 
 def environment_of(facts: Facts) -> Environment:
     if facts.environment is None:
-        raise MissingData("torch's settings were not recorded: run analyze on the model itself")
+        raise MissingData(f"torch's settings were not recorded: {RUN_THE_MODEL}")
     return facts.environment
 
 
 def regions_of(facts: Facts) -> tuple[RegionFacts, ...]:
     if not facts.regions:
-        raise MissingData("no graph or eager gap was measured: run analyze on the model itself")
+        raise MissingData(f"no graph or eager gap was measured: {RUN_THE_MODEL}")
     return facts.regions
 
 

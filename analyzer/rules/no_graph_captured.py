@@ -16,7 +16,8 @@ What to do
     Look at the graph breaks, if there are any: the first one tells why Dynamo
     gave up on the frame. torch.compile(model, fullgraph=True) raises at that
     place. Look for torch._dynamo.disable, torch.jit.script, a model whose
-    forward is written in C++, and for frames inside a skipped library.
+    forward is written in C++, and for frames inside a skipped library. Where
+    torch.compile is switched off (TORCH_COMPILE_DISABLE=1), it says so.
 
 When it is wrong
     A model without any tensor operation has no graph to capture.
@@ -34,12 +35,18 @@ from analyzer.rules.rule import Rule
 
 _ID: Final = "no_graph_captured"
 _REMEDY: Final = "torch.compile(model, fullgraph=True) raises where capture stops"
+_SWITCHED_OFF: Final = "torch.compile is switched off here, and so captured no graph; the whole step runs eager"
+_SWITCH_ON: Final = (
+    "unset TORCH_COMPILE_DISABLE and TORCHDYNAMO_DISABLE, and do not set torch._dynamo.config.disable in the program"
+)
 
 
 def judge(facts: Facts) -> tuple[Finding, ...]:
     capture = capture_of(facts)
     if capture.graphs:
         return ()
+    if facts.environment is not None and facts.environment.is_compile_disabled:
+        return (Finding(_ID, _SWITCHED_OFF, None, None, _SWITCH_ON),)
     reason = own_reason(capture.breaks[0].reason)[0].rstrip(".") if capture.breaks else None
     why = f", which broke with: {reason}" if reason is not None else ""
     message = f"torch.compile captured no graph{why}; the whole step runs eager"

@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterable
 from typing import Final
 
 from analyzer.core.budget import Part
-from analyzer.core.finding import Finding
+from analyzer.core.finding import RUN_THE_MODEL, Finding
 from analyzer.core.graphs import SourceLine
 from analyzer.core.ops import OpCall, OpLog
 from analyzer.rules.facts import Facts, RegionFacts
@@ -22,7 +22,7 @@ _SLOW_RATIO: Final = 0.9
 
 def ops_of(facts: Facts) -> OpLog:
     if facts.ops is None:
-        raise MissingData("the operators of a step were not logged: run analyze on the model itself")
+        raise MissingData(f"the operators of a step were not logged: {RUN_THE_MODEL}")
     return facts.ops
 
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from analyzer.core.activity import Activity, HostWait
+from analyzer.core.finding import RUN_THE_MODEL
 from analyzer.core.graphs import Capture, GapKey, GraphKey, Region, SourceLine
 from analyzer.core.ops import OpCall, OpLog
 from analyzer.rules.evidence import ended_by, starts_at
@@ -23,7 +24,7 @@ _HOST: Final = "cpu"
 def activity_of(facts: Facts) -> Activity:
     found = facts.activity
     if found is None:
-        raise MissingData("no profiled pass: run analyze on the model itself, or on a trace with its steps marked")
+        raise MissingData(f"no profiled pass: {RUN_THE_MODEL}, or on a trace with its steps marked")
     if found.missing is not None:
         raise MissingData(found.missing)
     return found

@@ -74,6 +74,7 @@ from collectors.torch_compat.settings import (
     float8_product,
     hold_device,
     int8_product,
+    is_compile_disabled,
     tf32_allowed,
     under_tf32,
 )
@@ -111,6 +112,7 @@ __all__ = [
     "generated_code",
     "hold_device",
     "int8_product",
+    "is_compile_disabled",
     "is_compiled_in_place",
     "is_in_backward",
     "is_of_torch",

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import contextlib
+import os
 from collections.abc import Callable, Iterator
 from typing import Any, Final
 
 import torch
+import torch._dynamo
 
 _MOST_GHZ: Final = 3.0
 """Cycles a nanosecond: an H200 boosts to 1.98 GHz, a GeForce 5090 to some 2.9 (data sheets)."""
@@ -28,6 +30,13 @@ def float8_product(left: torch.Tensor, right: torch.Tensor, scale: torch.Tensor)
 def autocast_functions() -> tuple[Callable[..., Any], Callable[..., Any]]:
     """What Dynamo writes into a graph where a `with torch.autocast(...)` begins and where it ends."""
     return torch.amp.autocast_mode._enter_autocast, torch.amp.autocast_mode._exit_autocast
+
+
+def is_compile_disabled() -> bool:
+    """Whether torch.compile is switched off: TORCH_COMPILE_DISABLE or the program sets the first, Dynamo reads the
+    second at each call (`_optimize` in torch/_dynamo/eval_frame.py).
+    """
+    return bool(torch._dynamo.config.disable) or os.environ.get("TORCHDYNAMO_DISABLE") == "1"
 
 
 @contextlib.contextmanager

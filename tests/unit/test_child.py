@@ -29,6 +29,9 @@ from analyzer.core.errors import UsageError, UserProgramError
 from analyzer.core.graphs import GraphKey
 from analyzer.core.run import Event, PoisonedDeviceError
 
+if "TORCHINDUCTOR_CACHE_DIR" in os.environ:
+    os.makedirs(os.environ["TORCHINDUCTOR_CACHE_DIR"], exist_ok=True)  # as torch._dynamo does when it is imported
+
 class Session:
     def __init__(self, announce, skip):
         self.announce, self.skip = announce, skip
@@ -67,6 +70,12 @@ class Session:
         while not os.path.exists(path):
             time.sleep(0.01)
         os.kill(os.getpid(), signal.SIGKILL)
+
+    def come_back_twice(self):
+        copy = os.fork()
+        if copy:
+            os.waitpid(copy, 0)
+        return copy
 
     def hang(self):
         self.announce(Event("compiling", GraphKey.parse("abc.inference"), "cpp_wrapper"))
@@ -321,3 +330,27 @@ def test_the_driver_measures_the_device_in_a_process_that_is_ended(
     assert driver.call("pid") == own
     driver.close()
     assert is_gone(own)
+
+
+def test_a_copy_that_the_program_forked_answers_nothing(child: Child) -> None:
+    assert child.call("come_back_twice") > 0
+    assert child.call("says", "still one") == len("still one")
+
+
+def test_a_folder_that_torch_cannot_make_as_it_is_imported_is_told_with_what_names_it(
+    make: Callable[..., Child], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "file").touch()
+    monkeypatch.setenv("TORCHINDUCTOR_CACHE_DIR", str(tmp_path / "file" / "cache"))
+    with pytest.raises(UsageError, match="torch could not be imported: Not a directory") as caught:
+        make().start((), LONG_S)
+    assert "TORCHINDUCTOR_CACHE_DIR" in str(caught.value.hint)
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="Linux has a device that is always full")
+def test_what_it_raises_comes_back_from_a_full_disk_too(make: Callable[..., Child]) -> None:
+    child = make()
+    child._log = Path("/dev/full")
+    child.start((), LONG_S)
+    with pytest.raises(UserProgramError, match="the model raised"):
+        child.call("theirs")

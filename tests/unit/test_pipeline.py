@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import replace
@@ -57,6 +58,20 @@ def chosen(finished: Finished) -> list[str]:
 
 
 # -- the whole way ----------------------------------------------------------------------------------------------------
+
+
+def test_a_report_that_found_no_room_is_told_and_sends_to_no_folder_without_one(
+    run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(*_: object) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(pipeline.RunFolder, "save_report", full)
+    finished = run(FakeDriver())
+    assert "could not be written: No space left" in finished.report.notes[0]
+    assert finished.report.next_command.startswith("analyze ")
+    assert "dashboard" not in finished.report.next_command
+    assert finished.report.step_ns is not None
 
 
 def test_a_plan_that_wins_is_written_down(run: Run) -> None:

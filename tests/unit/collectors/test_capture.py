@@ -18,9 +18,11 @@ from torch.fx import GraphModule
 from torch.nn.attention import SDPBackend, sdpa_kernel
 from torch.utils.flop_counter import FlopCounterMode
 
-from analyzer.core.graphs import Capture, Direction, GraphKey
+from analyzer.core.graphs import Capture, Direction, GraphKey, SourceLine
+from collectors import capture
 from collectors.capture import GraphLog
 from collectors.graph_key import graph_digest
+from collectors.sources import frames
 from collectors.user_module import import_user_module
 from tests.workloads import fresh_dynamo
 
@@ -29,10 +31,15 @@ X = torch.randn(4, 8)
 
 
 def heard(
-    function: Callable[..., Any], *args: Any, calls: int = 1, root: Path | None = HERE.parent, **config: Any
+    function: Callable[..., Any],
+    *args: Any,
+    calls: int = 1,
+    root: Path | None = HERE.parent,
+    begins: SourceLine | None = None,
+    **config: Any,
 ) -> Capture:
     """What the log makes of some calls, each graph run as it was captured."""
-    log = GraphLog(root)
+    log = GraphLog(root, begins=begins)
 
     def backend(gm: GraphModule, inputs: Sequence[Any]) -> Any:
         log.add_graph(GraphKey(graph_digest(gm, inputs), Direction.INFERENCE), gm, None)
@@ -68,6 +75,23 @@ def test_a_break_has_its_line_its_reason_and_torchs_hint() -> None:
     assert found.hint.startswith("Avoid calling builtin `print`")
     assert found.count == 1
     assert found.compile_id == "0/0"
+
+
+class Kept(nn.Module):
+    @torch._dynamo.disable  # type: ignore[misc]
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return torch.sin(x)
+
+
+@pytest.mark.parametrize("begins", [SourceLine("net.py", 12, "forward"), None])
+def test_a_break_in_a_wrapper_of_torchs_own_is_where_the_model_begins(
+    begins: SourceLine | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # As where our own frames alone lie between the command and the model: those are left out, pytest's are not.
+    monkeypatch.setattr(capture, "frames", lambda stack: [f for f in frames(stack) if "/torch/_dynamo/" in f.file])
+    (found,) = heard(Kept(), X, begins=begins).breaks
+    assert "Kept.forward" in found.reason
+    assert found.where == begins
 
 
 def test_a_graph_says_which_lines_it_covers_and_why_it_ended() -> None:

@@ -76,3 +76,12 @@ def test_the_half_types_are_those_with_instructions(
 ) -> None:
     monkeypatch.setattr(torch.cpu, "get_capabilities", lambda: capabilities)
     assert read_environment().cpu_half_dtypes == dtypes
+
+
+def test_torch_compile_is_off_where_either_switch_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("TORCHDYNAMO_DISABLE", raising=False)
+    assert read_environment().is_compile_disabled is False
+    with torch._dynamo.config.patch(disable=True):
+        assert read_environment().is_compile_disabled
+    monkeypatch.setenv("TORCHDYNAMO_DISABLE", "1")
+    assert read_environment().is_compile_disabled

@@ -116,3 +116,9 @@ def test_what_is_alike_makes_equal_tensors_and_what_is_not_makes_others(left: Nu
     is_equal = one.dtype == other.dtype and (torch.equal(one, other) or are_nan)
     assert is_equal is are_alike(left, right)
     assert are_alike(left, left)
+
+
+def test_the_mark_that_torch_leaves_on_a_part_that_it_compiled_is_no_number_of_the_models() -> None:
+    model = nn.Sequential(nn.Linear(2, 2))
+    torch.compile(model[0], backend="eager")
+    assert set(kept_numbers(a_workload(model, torch.ones(1, 2)))) == {"number 0.in_features", "number 0.out_features"}

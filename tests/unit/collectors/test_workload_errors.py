@@ -8,10 +8,11 @@ from pathlib import Path
 import pytest
 import torch
 from torch import nn
+from torch._inductor.exc import CppCompileError
 
 from analyzer.core.errors import UserProgramError
 from analyzer.core.graphs import SourceLine
-from collectors.user_errors import describe, is_out_of_memory, user_error
+from collectors.user_errors import RUN_WITHOUT_ARGUMENTS, describe, is_out_of_memory, user_error
 from collectors.user_module import import_user_module
 from collectors.workload import Workload
 
@@ -136,3 +137,41 @@ def test_an_optimizer_that_wants_parameters_and_is_given_the_model_is_told_how(
     said = user_error(caught.value, root=tmp_path, doing="calling get_optimizer(model)")
     assert "call its argument params" in str(said.hint)
     assert user_error(caught.value, root=tmp_path, doing="running the model").hint is None
+
+
+def test_what_argparse_refused_is_told_with_what_to_do(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "model.py"
+    path.write_text(
+        "import argparse\np = argparse.ArgumentParser()\np.add_argument('--size', required=True)\np.parse_args([])"
+    )
+    with pytest.raises(UserProgramError) as caught:
+        import_user_module(path)
+    assert caught.value.message.endswith("model.py:4: SystemExit: the following arguments are required: --size")
+    assert caught.value.hint == RUN_WITHOUT_ARGUMENTS
+    assert "--size" in capfd.readouterr().err
+
+
+def test_leaving_where_the_file_is_not_imported_has_no_hint_of_imports(tmp_path: Path) -> None:
+    assert user_error(SystemExit(3), root=tmp_path, doing="calling get_model()").hint is None
+
+
+def test_without_any_line_the_file_is_named_and_what_the_step_was_given(tmp_path: Path) -> None:
+    path = tmp_path / "model.py"
+    path.touch()
+    error = user_error(RuntimeError("no data"), root=path, doing="calling model.to('cpu')", given="it gave [8, 63]")
+    assert error.message == f"calling model.to('cpu') failed in {path}: RuntimeError: no data"
+    assert error.hint == "it gave [8, 63]"
+
+
+def test_what_is_known_of_an_error_goes_before_what_the_step_was_given(tmp_path: Path) -> None:
+    with pytest.raises(RuntimeError) as caught:
+        torch.ones(3, requires_grad=True).backward()  # type: ignore[no-untyped-call]
+    error = user_error(caught.value.with_traceback(None), root=tmp_path, doing="a step", given="it gave [3]")
+    assert error.hint == "a loss is one number: return its mean or sum"
+
+
+def test_of_a_failed_compiler_the_error_is_told_and_not_the_command() -> None:
+    said = "a.h:1: warning: unused\na.cpp:15:37: error: 'at::vec' has not been declared\n  15 | using"
+    failed = CppCompileError(["g++", "a.cpp", "-D", "X" * 2000], said)
+    assert describe(failed) == "C++ compile error: a.cpp:15:37: error: 'at::vec' has not been declared"
+    assert describe(CppCompileError(["g++"], "killed")) == "C++ compile error: killed"

@@ -132,3 +132,10 @@ def test_a_measure_without_a_unit_has_three_digits(number: float | None, text: s
 
 def test_a_long_time_keeps_its_sign() -> None:
     assert quantities.duration(-125e9) == f"-{quantities.duration(125e9)}" == "-2 min 5 s"
+
+
+@pytest.mark.parametrize(
+    ("number", "text"), [(1.0, "1 kernel"), (0.0, "0 kernels"), (2.5, "2.5 kernels"), (None, "unknown kernels")]
+)
+def test_one_thing_is_said_in_the_singular(number: float | None, text: str) -> None:
+    assert quantities.average_of(number, "kernel") == text

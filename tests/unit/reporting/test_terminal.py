@@ -9,16 +9,17 @@ from dataclasses import replace
 import pytest
 from rich.cells import cell_len
 
-from analyzer.core.finding import RuleFailure
+from analyzer.core.finding import RUN_THE_MODEL, RuleFailure
 from analyzer.core.graphs import GapKey
 from analyzer.core.quantities import error_size, milliseconds
 from analyzer.core.report import DEFAULT_PLAN
 from analyzer.core.samples import Interval
 from analyzer.core.shell import ascii_command, shell_command
-from analyzer.core.trial import Change, TrialOutcome
+from analyzer.core.trial import Accuracy, AccuracyReference, Change, TrialOutcome
 from analyzer.core.verdict import Bound
 from analyzer.reporting.fitted_table import shortened
 from analyzer.reporting.renderer import Page
+from analyzer.reporting.report_text import error_text, notes_text
 from analyzer.reporting.terminal import render
 from tests.reports import (
     MS,
@@ -389,3 +390,33 @@ def test_rules_that_want_the_same_recorded_are_named_with_what_they_lack_and_wha
     page = " ".join(_page(rule_failures=lacking).split())
     assert "5 rules could not judge: no log; no graph; no plan; no step: run analyze on the model; they are" in page
     assert "rule_0, rule_1, rule_2, rule_3, rule_4" in page
+
+
+@pytest.mark.parametrize(
+    ("slowdown", "says"),
+    [
+        (1.21, "took 1.2× as long as without"),
+        (0.001, "was shorter than without, which it cannot be: the machine changed"),
+    ],
+)
+def test_a_profiled_step_shorter_than_a_clean_one_is_no_cost_of_the_profiler(slowdown: float, says: str) -> None:
+    (note,) = [note for note in notes_text(a_report(profiler_slowdown=slowdown)) if "profiler" in note]
+    assert note == f"under the profiler a step {says}" + (" in between" if slowdown < 1 else "")
+
+
+def test_a_run_that_ended_early_does_not_send_back_to_what_it_was() -> None:
+    failure = RuleFailure("host_sync", f"no profiled pass: {RUN_THE_MODEL}, or on a trace with its steps marked")
+    whole, cut = (
+        [note for note in notes_text(a_report(rule_failures=(failure,), partial=partial)) if "host_sync" in note]
+        for partial in (None, "interrupted by Ctrl-C")
+    )
+    assert whole == [f"rule host_sync could not judge: {failure.reason}"]
+    assert cut == ["rule host_sync could not judge: no profiled pass: the run ended before it"]
+
+
+def test_of_random_results_no_size_is_shown_as_an_error() -> None:
+    right = Accuracy(AccuracyReference.FLOAT64, 1.7, 1.9, 1212.0, is_right=True, is_random=True)
+    assert error_text(right) == "random"
+    assert error_text(replace(right, is_right=False)) == "WRONG 1.7e+00"
+    assert error_text(replace(right, is_random=False)) == "1.7e+00"
+    assert error_text(None) == ""

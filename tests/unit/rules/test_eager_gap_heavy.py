@@ -8,7 +8,7 @@ import pytest
 
 from analyzer.core.activity import InputWait
 from analyzer.core.budget import HostKind, HostPart
-from analyzer.core.graphs import GapKey
+from analyzer.core.graphs import Direction, GapKey
 from analyzer.rules.eager_gap_heavy import judge
 from analyzer.rules.rule import MissingData
 from tests.reports import MS, a_budget, a_key, at
@@ -119,3 +119,15 @@ def test_where_a_loader_makes_its_batches_the_loader_is_to_be_mended(loading_ms:
     region = a_region(first, a_budget(starved=4.0), kernels_per_step=600.0)
     (finding,) = judge(facts(regions=(region,), activity=an_activity(inputs=waits)))
     assert ("data loader" in finding.remedy) is is_its
+
+
+def test_what_lies_between_the_forward_and_the_backward_is_no_graph_break() -> None:
+    forward, backward = a_key(1, Direction.FORWARD), a_key(1, Direction.BACKWARD)
+    capture = captured(a_captured_graph(1), a_captured_graph(2))
+    (finding,) = judge(facts(capture=capture, regions=(a_region(GapKey(forward, backward), elapsed_ns=4 * MS),)))
+    assert finding.message.startswith("what runs between the forward and the backward takes 40 %")
+    assert "the loss" in finding.remedy
+    assert "graph break" not in finding.remedy
+    within = GapKey(backward, a_key(2, Direction.BACKWARD))
+    (parts,) = judge(facts(capture=capture, regions=(a_region(within, elapsed_ns=4 * MS),)))
+    assert "the eager gap between two graphs" in parts.message

@@ -9,7 +9,7 @@ import pytest
 from analyzer.rules.no_graph_captured import judge
 from analyzer.rules.rule import MissingData
 from tests.reports import at
-from tests.rule_facts import a_break, captured, facts
+from tests.rule_facts import a_break, an_environment, captured, facts
 
 
 def test_a_step_that_runs_eager_is_said_with_the_break_that_caused_it() -> None:
@@ -37,3 +37,11 @@ def test_one_graph_is_enough_to_be_silent() -> None:
 def test_without_a_capture_it_cannot_tell() -> None:
     with pytest.raises(MissingData):
         judge(facts(capture=None))
+
+
+def test_a_switch_that_is_off_is_named_and_no_place_where_capture_stops() -> None:
+    off = facts(capture=replace(captured(), graphs=()), environment=an_environment(is_compile_disabled=True))
+    (finding,) = judge(off)
+    assert "switched off" in finding.message
+    assert "TORCH_COMPILE_DISABLE" in str(finding.remedy)
+    assert "fullgraph" not in str(finding.remedy)
