@@ -29,7 +29,7 @@ def register(app: dash.Dash, data: RunData) -> None:
         reader = GlanceReader(data.among.listing.folder)
         _register_compare(app, data.among, reader)
         _register_history(app, data.among, reader)
-    if data.report is not None and data.report.ranks is not None:
+    if ranks_steps.has_steps(data):
         _register_ranks(app, data)
 
 

@@ -84,7 +84,7 @@ def _option(here: Among, name: str, text: str) -> Component:
 
 def _section(panel: Panel, data: RunData) -> Component:
     return html.Section(
-        [html.H2(panel.title), *panel.build(data)], id=panel.id, **attribute("data-page", panel.page.value)
+        [html.H2(panel.title_of(data)), *panel.build(data)], id=panel.id, **attribute("data-page", panel.page.value)
     )
 
 

@@ -31,6 +31,9 @@ NO_BEFORE: Final = (
     f"There is no {BEFORE_FILE} in this folder: the run ended before its profiled pass. "
     "Run `analyze model.py` again and let it finish."
 )
+NOT_BESIDE_IT: Final = (
+    "There is no {file} beside report.json, which was made with it: copy it here too, or run `analyze model.py` again."
+)
 RECORDED_ELSEWHERE: Final = (
     "This is the report of a recorded trace, which stays where it was: open the trace itself to see its timeline."
 )
@@ -102,14 +105,13 @@ def read_run(folder: Path, here: Among | None = None) -> RunData:
     """
     report, missing, unreadable = _report(folder)
     device = report.device if report is not None else None
-    is_recorded = report is not None and report.is_recorded
     return RunData(
         folder=str(folder),
         report=report,
         missing=missing,
         sides=(
-            _side("before", folder / BEFORE_FILE, RECORDED_ELSEWHERE if is_recorded else NO_BEFORE, device),
-            _side("after", folder / AFTER_FILE, NO_AFTER, device),
+            _side("before", folder / BEFORE_FILE, _why_no_before(report), device),
+            _side("after", folder / AFTER_FILE, _why_no_after(report), device),
         ),
         unreadable=unreadable,
         among=here,
@@ -202,6 +204,18 @@ def _report(folder: Path) -> tuple[Report | None, str | None, UnreadableFileErro
         return read_report(folder), None, None
     except UnreadableFileError as error:
         return None, _sentence(error), error
+
+
+def _why_no_before(report: Report | None) -> str:
+    if report is not None and report.is_recorded:
+        return RECORDED_ELSEWHERE
+    was_made = report is not None and report.step_budget is not None
+    return NOT_BESIDE_IT.format(file=BEFORE_FILE) if was_made else NO_BEFORE
+
+
+def _why_no_after(report: Report | None) -> str:
+    was_made = report is not None and report.step_budget_after is not None
+    return NOT_BESIDE_IT.format(file=AFTER_FILE) if was_made else NO_AFTER
 
 
 def _side(name: str, path: Path, absent: str, device: Device | None) -> Side:

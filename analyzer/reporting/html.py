@@ -15,7 +15,7 @@ from analyzer.reporting.html_document import MOST_BYTES, document, warnings_of
 from analyzer.reporting.html_findings import all_section, top_section
 from analyzer.reporting.html_graphs import graphs_section
 from analyzer.reporting.html_how import how_section, ranks_section
-from analyzer.reporting.html_markup import Html, command, paragraph, shown, tag
+from analyzer.reporting.html_markup import Html, command, paragraph, prose, shown, tag
 from analyzer.reporting.html_measured import measured_section
 from analyzer.reporting.html_models import render_gate, render_runs
 from analyzer.reporting.html_path import path_section
@@ -84,7 +84,7 @@ def _head(report: Report) -> Iterator[Html]:
     what = (facts.name, facts.mode, report.device.name, *peaks_text(report.device), f"torch {report.versions.torch}")
     yield paragraph(" · ".join(plain(word, 80) for word in what), "quiet")
     yield from warnings_of(report)
-    yield tag("h1", shown(report.headline))
+    yield tag("h1", prose(report.headline))
     outcome = outcome_text(report)
     if outcome is not None:
         yield paragraph(outcome, "outcome")

@@ -9,6 +9,7 @@ from analyzer.core import quantities
 from analyzer.core.budget import Budget, Part
 from analyzer.core.report import Report
 from analyzer.reporting.budget_bar import letter, part_title, parts_in
+from analyzer.reporting.first_pass import step_at_another_speed
 from analyzer.reporting.html_markup import NOTHING, Html, paragraph, shown, table, tag
 from analyzer.reporting.html_patterns import filling, ink_on, part_pattern
 from analyzer.reporting.palette import part_colour
@@ -39,7 +40,9 @@ def step_section(report: Report) -> Html:
         )
         for name, budget in sides
     ]
-    return tag("div", *rows, _parts(sides), *_starved(sides))
+    speed = step_at_another_speed(report)
+    at_another = [paragraph(speed, "quiet")] if speed is not None else []
+    return tag("div", *at_another, *rows, _parts(sides), *_starved(sides))
 
 
 def row_bar(budget: Budget | None) -> Html:

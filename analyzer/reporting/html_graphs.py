@@ -10,9 +10,10 @@ from analyzer.core import quantities
 from analyzer.core.graphs import GraphBreak, GraphKey
 from analyzer.core.report import CandidateReport, GraphReport, Report
 from analyzer.reporting.caveats import chosen_caveats
+from analyzer.reporting.first_pass import row_at_another_speed
 from analyzer.reporting.html_bars import row_bar
 from analyzer.reporting.html_markup import NOTHING, SPACE, Html, folded, items, joined, paragraph, shown, table, tag
-from analyzer.reporting.report_text import bound_phrase, error_text, off_text, reasons
+from analyzer.reporting.report_text import bound_phrase, counted_in, error_text, off_text, reasons
 from analyzer.reporting.rows import EAGER, RegionRow, place, region_rows, verdict_text
 
 MOST_ROWS: Final = 200
@@ -37,10 +38,10 @@ def graphs_section(report: Report, most_cards: int) -> Html:
     what = "regions of the recording" if report.is_recorded else "graphs and the eager gaps between them"
     has_after = any(row.after_ns is not None for row in rows)
     cards = sorted(rows, key=lambda row: -(row.before_ns or 0))[:most_cards]
-    graphs = {graph.key: graph for graph in report.graphs}
+    graphs, per = {graph.key: graph for graph in report.graphs}, counted_in(report)
     blocks = [_table(rows[:MOST_ROWS], _Columns(has_plan=not report.is_recorded, has_after=has_after))]
     blocks += [paragraph(f"and {quantities.count(n)} more in report.json") for n in (len(rows) - MOST_ROWS,) if n > 0]
-    blocks += [_card(row, graphs.get(row.region) if isinstance(row.region, GraphKey) else None) for row in cards]
+    blocks += [_card(row, graphs.get(row.region) if isinstance(row.region, GraphKey) else None, per) for row in cards]
     if len(rows) > most_cards:
         blocks.append(paragraph(f"{quantities.count(len(rows) - most_cards)} shorter ones are not explained here"))
     caveats = chosen_caveats(report)
@@ -71,21 +72,25 @@ def _row(row: RegionRow, columns: _Columns) -> list[Html]:
     ]
 
 
-def _card(row: RegionRow, graph: GraphReport | None) -> Html:
+def _card(row: RegionRow, graph: GraphReport | None, per: str) -> Html:
     head = f"{row.label} is {bound_phrase(row.verdict)}"
     inner = [items(reasons(row, _EVIDENCE))]
+    speed = row_at_another_speed(row)
+    inner += [paragraph(speed, "quiet")] if speed is not None else []
     if graph is not None:
-        inner.append(_facts(graph))
+        inner.append(_facts(graph, per))
         inner += [_ended(graph.ended_by)] if graph.ended_by is not None else []
         inner += [_candidates(graph)] if graph.candidates else []
     return folded(head, *inner, class_="inner card")
 
 
-def _facts(graph: GraphReport) -> Html:
+def _facts(graph: GraphReport, per: str) -> Html:
     said = [graph.kind]
-    said += [f"calls a step: {quantities.count(graph.calls_per_step)}"]
+    said += [f"calls {per}: {quantities.count(graph.calls_per_step)}"]
     said += [] if graph.op_count is None else [f"{quantities.count(graph.op_count)} operations"]
-    said += [] if graph.kernels_per_step is None else [f"{quantities.count(graph.kernels_per_step)} kernels a step"]
+    said += (
+        [] if graph.kernels_per_step is None else [f"{quantities.average_of(graph.kernels_per_step, 'kernel')} {per}"]
+    )
     said += [f"compile ids {', '.join(graph.compile_ids[:MOST_PLACES])}"] if graph.compile_ids else []
     places = [place(where) for where in graph.source[:MOST_PLACES]]
     more = len(graph.source) - MOST_PLACES

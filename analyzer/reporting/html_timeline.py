@@ -33,7 +33,7 @@ NO_TIMELINE: Final = (
     "folder that holds one, `analyze dashboard RUN` shows all of it."
 )
 _EXPLANATION: Final = (
-    "Host times are those of the profiled pass, which slows the host and not the kernels. A mark that stands for "
+    "Host times are the profiler's, which slows the host and not the kernels. A mark that stands for "
     "several short events is the paler the less of it they cover. A gap has the colour of its largest cause."
 )
 

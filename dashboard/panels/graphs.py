@@ -10,6 +10,7 @@ from dash import dcc, html
 from analyzer.core.report import Report
 from analyzer.core.trial import Change
 from analyzer.reporting.plain_text import plain
+from analyzer.reporting.report_text import counted_in
 from analyzer.reporting.rows import RegionRow, bound_word
 from dashboard.panels.graphs_code import code_place
 from dashboard.panels.graphs_regions import ShownRegion, shown_regions
@@ -66,7 +67,9 @@ def columns_of(report: Report) -> list[Column]:
             Column("bound after", width_px=92),
         ]
     columns += [] if report.is_recorded else [Column("plan", width_px=112)]
-    return [*columns, Column("kernels", Kind.NUMBER, 86, tip="a step")]
+    # Beside the time of all that was recorded, a count that is of a step says so.
+    kernels = "kernels a step" if report.is_recorded and report.step_ns is not None else "kernels"
+    return [*columns, Column(kernels, Kind.NUMBER, 86, tip=counted_in(report))]
 
 
 def region_cells(report: Report, region: ShownRegion) -> tuple[Cell, ...]:

@@ -14,8 +14,9 @@ from analyzer.core.graphs import Direction, GraphKey, SourceLine
 from analyzer.core.report import GapReport, GraphReport, Report
 from analyzer.core.verdict import Verdict
 from analyzer.reporting.budget_bar import parts_in
+from analyzer.reporting.first_pass import row_at_another_speed
 from analyzer.reporting.plain_text import plain
-from analyzer.reporting.report_text import bound_phrase
+from analyzer.reporting.report_text import bound_phrase, counted_in
 from analyzer.reporting.rows import RegionRow, graph_label, place
 from dashboard.panels.graphs import NO_REPORT, card_link, no_regions
 from dashboard.panels.graphs_candidates import candidates_of
@@ -23,7 +24,6 @@ from dashboard.panels.graphs_generated import generated_of
 from dashboard.panels.graphs_regions import ShownRegion, region_of
 from dashboard.panels.panel import Component, Page, empty_state
 from dashboard.panels.step_bar import bar, mark, part_name
-from dashboard.panels.step_budget import SAME_SPEED
 from dashboard.panels.top_findings import cost_text
 from dashboard.prose import prose
 from dashboard.table import Cell, Column, Kind, known_columns, static_table
@@ -47,7 +47,11 @@ def card(report: Report | None, key: str | None) -> list[Component]:
     if region is None:
         return [empty_state(no_regions(report))]
     body = _graph(report, region, region.graph) if region.graph is not None else _gap(report, region.gap)
-    head = [html.H3(region.row.label), html.P(_facts(region), className="gb-quiet"), html.P(_links(report, region))]
+    head = [
+        html.H3(region.row.label),
+        html.P(_facts(report, region), className="gb-quiet"),
+        html.P(_links(report, region)),
+    ]
     return [html.Article([*head, *_verdicts(region), *_budgets(report, region), *body], className="gb-card")]
 
 
@@ -59,19 +63,19 @@ def card_sentence(report: Report | None, key: str | None) -> str:
     return f"{region.row.label}: {bound_phrase(region.row.verdict)}"
 
 
-def _facts(region: ShownRegion) -> str:
+def _facts(report: Report, region: ShownRegion) -> str:
+    per = counted_in(report)
     told = [region.kind, f"key {plain(region.key, 120)}"]
     if region.graph is not None:
         graph = region.graph
-        calls = quantities.count(graph.calls_per_step)
-        told.append(f"{calls} {'call' if calls == '1' else 'calls'} a step")
+        told.append(f"{quantities.average_of(graph.calls_per_step, 'call')} {per}")
         told += [f"{quantities.count(graph.op_count)} operations"] if graph.op_count is not None else []
         told += (
             [f"compiled as {', '.join(plain(one, 20) for one in graph.compile_ids[:5])}"] if graph.compile_ids else []
         )
     source = region.graph or region.gap
     kernels = source.kernels_per_step if source is not None else None
-    told.append(f"{quantities.count(kernels)} kernels a step")
+    told.append(f"{quantities.average_of(kernels, 'kernel')} {per}")
     if not region.is_in_step:
         told.append("compiled for an earlier step: no step in steady state calls it")
     return " · ".join(told)
@@ -118,16 +122,12 @@ def _budgets(report: Report, region: ShownRegion) -> list[Component]:
         marks=[mark(part) for part in _parts(before, after)],
     )
     bar_place = html.Div(bars, className="gb-bars")
-    return [head, *_other_speed(region.row, before), bar_place, shown, *_starved(before)]
+    return [head, *_other_speed(region.row), bar_place, shown, *_starved(before)]
 
 
-def _other_speed(row: RegionRow, before: Budget) -> list[Component]:
-    """The budget is of the first clean pass; the time beside the plan was measured later."""
-    if row.before_ns is None or not before.elapsed_ns or abs(row.before_ns / before.elapsed_ns - 1) <= SAME_SPEED:
-        return []
-    later, first = quantities.duration(row.before_ns), quantities.duration(before.elapsed_ns)
-    said = f"These parts are of the first clean pass, {first}; {later} was measured later, in turn with the plan."
-    return [html.P(said, className="gb-quiet")]
+def _other_speed(row: RegionRow) -> list[Component]:
+    said = row_at_another_speed(row)
+    return [] if said is None else [html.P(said, className="gb-quiet")]
 
 
 def part_rows(verdict: Verdict, before: Budget, after: Budget | None) -> list[tuple[Cell, ...]]:
@@ -170,6 +170,7 @@ def _graph(report: Report, region: ShownRegion, graph: GraphReport) -> list[Comp
         parts += [html.H4("Why it ended"), *_ending(graph)]
     parts += _findings(report, {(line.file, line.line) for line in _places(graph)})
     if report.is_recorded:
+        parts.append(html.H4("Tried"))
         return [*parts, empty_state("A recorded trace tries nothing: `analyze model.py` does, on the program itself.")]
     chosen = html.P([html.Code(plain(region.chosen)), ", as the plan below says in Python."])
     parts += [html.H4("Tried"), *candidates_of(graph), html.H4("Chosen"), chosen]

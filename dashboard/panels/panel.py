@@ -44,6 +44,12 @@ class Panel:
     build: Callable[[RunData], list[Component]]
     page: Page = Page.OVERVIEW
     applies: Callable[[RunData], bool] = _always
+    recorded_title: str | None = None
+
+    def title_of(self, run: RunData) -> str:
+        """A recording is no step, and its regions need be no graphs: `recorded_title` where there is one."""
+        is_recorded = run.report is not None and run.report.is_recorded
+        return self.recorded_title if is_recorded and self.recorded_title is not None else self.title
 
 
 def attribute(name: str, value: str) -> dict[str, Any]:

@@ -63,7 +63,7 @@ def build(run: RunData) -> list[Component]:
     ranks = run.report.ranks if run.report is not None else None
     if ranks is None:
         return [empty_state(NO_RANKS)]
-    if not any(rank.steps for rank in ranks.ranks):
+    if not has_steps(run):
         return [empty_state(NO_STEPS)]
     options = [html.Option(measure_text(one), value=one.value) for one in Measure]
     select = html.Select(options, **attribute("data-gb-state", MEASURE))
@@ -72,6 +72,12 @@ def build(run: RunData) -> list[Component]:
         dcc.Store(id=ASKED_ID),
         html.Div(steps_view(run, Measure.ELAPSED), id=RESULT_ID, **attribute("data-gb-asks", ASKED_ID)),
     ]
+
+
+def has_steps(run: RunData) -> bool:
+    """Whether there is a heat map, and with it what asks the server for another."""
+    ranks = run.report.ranks if run.report is not None else None
+    return ranks is not None and any(rank.steps for rank in ranks.ranks)
 
 
 def measure_of(word: str | None) -> Measure:

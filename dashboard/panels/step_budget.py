@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING, Final
 
 from dash import html
 
-from analyzer.core import quantities
 from analyzer.core.budget import Budget, Part
 from analyzer.core.report import Report
 from analyzer.reporting.budget_bar import letter, part_title, parts_in
+from analyzer.reporting.first_pass import step_at_another_speed
 from analyzer.reporting.plain_text import plain
 from dashboard.figure import graph, safe
 from dashboard.panels.panel import Component, Panel, empty_state
@@ -26,8 +26,8 @@ NO_BUDGET: Final = (
     "Run `analyze model.py` again and let it finish."
 )
 NOT_KNOWN: Final = "It is not known where the time goes: the headline says why."
-SAME_SPEED: Final = 0.1
-"""Of a step: a machine that is left alone repeats one to a few per cent (design, measuring)."""
+OF_THE_WINDOW: Final = "All that was recorded, from the first work of the device to the last."
+STEPS_ARE_THE_HOSTS: Final = "A step is what the host marked: it may begin earlier, or end later."
 _HEADLINE_LIMIT: Final = 400
 _BAR_PX: Final = 46
 _FRAME_PX: Final = 64
@@ -43,7 +43,7 @@ def build(run: RunData) -> list[Component]:
     said = ". ".join(f"{name}: {parts_sentence(budget)}" for name, budget in sides)
     height = _FRAME_PX + _BAR_PX * len(sides)
     return [
-        *_other_speed(report),
+        *_of_what(report),
         graph("step-budget-figure", budget_figure(sides), height_px=height, label=said),
         static_table(
             "step-budget-table",
@@ -62,16 +62,15 @@ def _no_budget(report: Report) -> str:
     return f"It is not known where the recorded time goes. {plain(report.headline, _HEADLINE_LIMIT)}"
 
 
-def _other_speed(report: Report) -> list[Component]:
-    """The budget is of the first clean pass; what compares with the plan was measured later."""
-    before, comparison = report.step_budget, report.comparison
-    if before is None or comparison is None or not before.elapsed_ns:
-        return []
-    if abs(comparison.before_ns / before.elapsed_ns - 1) <= SAME_SPEED:
-        return []
-    times = quantities.durations((before.elapsed_ns, comparison.before_ns), separator=" and ")
-    said = f"The first clean pass, which these parts are of, and the comparison were taken at {times} a step before."
-    return [html.P(f"{said} The machine, or what else ran on it, had changed.", className="gb-quiet")]
+def _of_what(report: Report) -> list[Component]:
+    """A recording's budget is of its window. That of a run is of the first clean pass; what compares with the plan was
+    measured later.
+    """
+    if report.is_recorded:
+        steps = [] if report.step_ns is None else [STEPS_ARE_THE_HOSTS]
+        return [html.P(" ".join([OF_THE_WINDOW, *steps]), className="gb-quiet")]
+    said = step_at_another_speed(report)
+    return [] if said is None else [html.P(said, className="gb-quiet")]
 
 
 def sides_of(report: Report) -> list[tuple[str, Budget]]:
@@ -159,4 +158,6 @@ def _part(go: object, sides: list[tuple[str, Budget]], part: Part, longest_ns: i
     )
 
 
-PANEL: Final = Panel(id="step_budget", title="Where a step goes", build=build)
+PANEL: Final = Panel(
+    id="step_budget", title="Where a step goes", build=build, recorded_title="Where the recorded time goes"
+)

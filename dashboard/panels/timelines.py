@@ -12,7 +12,7 @@ from dashboard.run_folder import RunData
 CANVAS_ID: Final = "gb-timeline"
 """Where the script puts the canvas."""
 
-_EXPLANATION: Final = "Host times are those of the profiled pass, which slows the host and not the kernels."
+_EXPLANATION: Final = "Host times are the profiler's, which slows the host and not the kernels."
 
 
 def build(run: RunData) -> list[Component]:

@@ -20,7 +20,7 @@ MAX_ROWS: Final = 12
 """Rows of a first page, the longest regions first; all are on the page Graphs."""
 
 NO_REPORT: Final = "Without report.json there are no verdicts."
-_TITLES: Final = ("graph", "bound by", "share", "budget", "plan", "before → after")
+_TITLES: Final = ("graph", "bound by", "share", "budget", "plan")
 _RECORDED_TITLES: Final = ("region", "bound by", "share", "budget", "in all")
 
 
@@ -32,7 +32,9 @@ def build(run: RunData) -> list[Component]:
         return [empty_state(no_regions(run.report))]
     shown = longest(regions)
     is_recorded = run.report.is_recorded
-    head = html.Tr([html.Th(title, scope="col") for title in (_RECORDED_TITLES if is_recorded else _TITLES)])
+    time = "a step" if all(one.row.after_ns is None for one in shown) else "before → after"
+    titles = _RECORDED_TITLES if is_recorded else (*_TITLES, time)
+    head = html.Tr([html.Th(title, scope="col") for title in titles])
     body = html.Tbody([_row(one, is_recorded=is_recorded) for one in shown])
     table = html.Table([html.Thead(head), body], className="gb-table gb-verdicts")
     link = html.A("the page Graphs has all of them", href=f"#page={Page.GRAPHS.value}")
@@ -73,4 +75,6 @@ def _bar(budget: Budget | None) -> Component:
     return quantities.UNKNOWN if budget is None or not budget.elapsed_ns else bar(budget)
 
 
-PANEL: Final = Panel(id="verdicts", title="What bounds each graph", build=build)
+PANEL: Final = Panel(
+    id="verdicts", title="What bounds each graph", build=build, recorded_title="What bounds each region"
+)

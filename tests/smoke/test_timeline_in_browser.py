@@ -157,6 +157,8 @@ def test_two_ranks_stand_one_above_the_other_aligned_by_their_steps(
     words = page.evaluate("JSON.parse(graphbound.painted.key)")
     for number, side in enumerate(facts["sides"]):
         assert int(words[f"origin{number}"]) in [start for start, _ in side["steps"]]
+    heads = "[...document.querySelectorAll('.gb-gap-sums th')].map((one) => one.scrollWidth - one.clientWidth)"
+    assert max(page.evaluate(heads)) <= 0, "the name of a side runs into the next"
     _selected(page, "nccl")
     assert ", rank 0, which" in page.inner_text(".gb-details h3")
     assert page.locator(".gb-details a").count() == 0

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -207,6 +208,17 @@ def test_a_recorded_region_has_no_candidates_and_no_plan() -> None:
     assert "A recorded trace tries nothing" in text
     assert "Why it ended" not in text
     assert "plan" not in [column.title for column in columns_of(report)]
+
+
+def test_counts_of_a_recording_say_whether_they_are_of_a_step() -> None:
+    graph = a_graph(label="decode", calls_per_step=1.0, kernels_per_step=1.0, candidates=(), after_ns=None)
+    marked = a_report(graphs=(graph,), eager_gaps=(), is_recorded=True)
+    unmarked = replace(marked, step_ns=None)
+    assert "1 call a step · " in _card(marked, FIRST)
+    assert "1 kernel a step" in _card(marked, FIRST)
+    assert "1 call in the recording · " in _card(unmarked, FIRST)
+    assert "1 kernel in the recording" in _card(unmarked, FIRST)
+    assert [columns_of(one)[-1].title for one in (marked, unmarked)] == ["kernels a step", "kernels"]
 
 
 @pytest.mark.parametrize("key", ["nonsense", "gap:>", FIRST[:-1], HOSTILE, "x" * 100_000])

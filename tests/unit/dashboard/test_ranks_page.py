@@ -14,9 +14,18 @@ from analyzer.derive.rank_summary import RankName, summarize_rank
 from analyzer.derive.ranks import compare_ranks
 from analyzer.rank_analysis import TraceSettings, analyze_path
 from analyzer.reporting.ranks_text import late_text
+from dashboard.app import app_of
 from dashboard.panels import ranks, ranks_collectives, ranks_steps
 from dashboard.panels.ranks import parts_figure, shown_ranks, summary_text
-from dashboard.panels.ranks_steps import MOST_CELLS_WITH_TEXT, NO_STEPS, Measure, heat_figure, step_grid, steps_view
+from dashboard.panels.ranks_steps import (
+    MOST_CELLS_WITH_TEXT,
+    NO_STEPS,
+    RESULT_ID,
+    Measure,
+    heat_figure,
+    step_grid,
+    steps_view,
+)
 from dashboard.prose import prose
 from dashboard.run_folder import RunData, read_target
 from tests.rank_files import a_rank, traces_of
@@ -120,6 +129,21 @@ def test_what_was_waited_is_unknown_where_not_all_was_matched() -> None:
     grid = step_grid(blind, Measure.WAITED)
     assert {ns for row in grid.ns for ns in row} == {None}
     assert "not known" in text_of(steps_view(a_run(blind), Measure.WAITED))
+
+
+@pytest.mark.parametrize("steps", [0, 4])
+def test_dash_is_asked_for_nothing_that_the_page_has_no_place_for(steps: int) -> None:
+    summaries = [
+        summarize_rank(a_rank(50, wait, steps=4).trace(), RankName(f"rank{i}.json", i, i))
+        for i, wait in enumerate((0, 5))
+    ]
+    found = compare_ranks([one if steps else replace(one, steps=None, steps_ns=()) for one in summaries])
+    app = app_of(a_run(found))
+    asked = {part["id"] for callback in app.callback_map.values() for part in callback["inputs"]}
+    asked |= {name.strip(".").split(".")[0] for key in app.callback_map for name in key.strip(".").split("...")}
+    placed = {part.id for part in app.layout._traverse() if getattr(part, "id", None) is not None}
+    assert asked <= placed
+    assert (RESULT_ID in asked) is bool(steps)
 
 
 def test_steps_are_laid_beside_each_other_by_their_numbers() -> None:

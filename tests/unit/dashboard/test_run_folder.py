@@ -10,7 +10,17 @@ import pytest
 
 from analyzer.core.errors import UnreadableFileError
 from analyzer.reporting.json import write_report
-from dashboard.run_folder import AFTER_FILE, BEFORE_FILE, NO_EVENTS, RECORDED_ELSEWHERE, read_run, read_target
+from dashboard.run_folder import (
+    AFTER_FILE,
+    BEFORE_FILE,
+    NO_AFTER,
+    NO_BEFORE,
+    NO_EVENTS,
+    NOT_BESIDE_IT,
+    RECORDED_ELSEWHERE,
+    read_run,
+    read_target,
+)
 from tests.rank_files import a_rank
 from tests.reports import a_key, a_report
 from tests.traces import Recording
@@ -51,6 +61,15 @@ def test_no_folder_and_an_empty_folder_say_what_makes_one(tmp_path: Path) -> Non
 def test_the_report_of_a_recorded_trace_sends_to_the_trace_and_to_no_model(tmp_path: Path) -> None:
     write_report(a_report(is_recorded=True), tmp_path / "report.json")
     assert read_run(tmp_path).sides[0].missing == RECORDED_ELSEWHERE
+
+
+def test_a_report_without_the_traces_it_was_made_with_says_that_they_are_not_here(tmp_path: Path) -> None:
+    write_report(a_report(), tmp_path / "report.json")
+    before, after = (side.missing for side in read_run(tmp_path).sides)
+    assert before == NOT_BESIDE_IT.format(file=BEFORE_FILE)
+    assert after == NOT_BESIDE_IT.format(file=AFTER_FILE)
+    write_report(a_report(step_budget=None, step_budget_after=None), tmp_path / "report.json")
+    assert [side.missing for side in read_run(tmp_path).sides] == [NO_BEFORE, NO_AFTER]
 
 
 def test_the_command_that_makes_one_can_be_pasted(tmp_path: Path) -> None:

@@ -14,7 +14,7 @@ from analyzer.core.budget import Part
 from analyzer.core.plan import Plan
 from analyzer.core.report import Report
 from analyzer.core.samples import Samples
-from dashboard.panels import headline, next_command, step_budget, step_time, top_findings
+from dashboard.panels import headline, next_command, step_budget, step_time, top_findings, verdicts
 from dashboard.panels.findings_places import finding_ids
 from dashboard.panels.panel import Panel
 from dashboard.panels.step_bar import bar, part_look
@@ -73,6 +73,25 @@ def test_a_shorter_side_has_a_shorter_bar() -> None:
 def test_a_recording_has_one_bar_of_all_that_was_recorded() -> None:
     report = a_report(is_recorded=True, step_budget_after=None)
     assert [name for name, _ in step_budget.sides_of(report)] == ["recorded"]
+
+
+def test_the_time_of_a_recording_is_not_called_that_of_a_step() -> None:
+    report = a_report(is_recorded=True, step_budget_after=None)
+    assert step_budget.PANEL.title_of(_run(report)) == "Where the recorded time goes"
+    assert verdicts.PANEL.title_of(_run(report)) == "What bounds each region"
+    assert step_budget.STEPS_ARE_THE_HOSTS in _text(step_budget.PANEL, report)
+    unmarked = _text(step_budget.PANEL, replace(report, step_ns=None))
+    assert step_budget.OF_THE_WINDOW in unmarked
+    assert step_budget.STEPS_ARE_THE_HOSTS not in unmarked
+    assert step_budget.PANEL.title_of(_run(a_report())) == "Where a step goes"
+    assert step_budget.OF_THE_WINDOW not in _text(step_budget.PANEL, a_report())
+
+
+def test_a_run_without_a_plan_has_no_column_of_two_times() -> None:
+    graphs = tuple(replace(graph, after_ns=None) for graph in a_report().graphs)
+    gaps = tuple(replace(gap, after_ns=None) for gap in a_report().eager_gaps)
+    assert "before → after" in _text(verdicts.PANEL, a_report())
+    assert "before → after" not in _text(verdicts.PANEL, a_report(graphs=graphs, eager_gaps=gaps))
 
 
 @pytest.mark.parametrize(("is_recorded", "says"), [(False, "analyze model.py"), (True, "nothing was measured")])

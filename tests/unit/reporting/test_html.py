@@ -67,6 +67,17 @@ def test_the_verdict_and_the_next_command_are_the_reports_own() -> None:
     assert '<pre class="command"><code>analyze dashboard runs/gptlite-20260101-120000</code></pre>' in text
 
 
+def test_what_is_to_be_typed_is_set_as_code_in_the_verdict_too() -> None:
+    assert "<h1>Undecided: run <code>analyze model.py</code></h1>" in page(headline="Undecided: run `analyze model.py`")
+
+
+def test_budgets_of_another_time_than_the_comparison_say_so() -> None:
+    assert "first clean pass" not in page()
+    report = a_report(step_budget=a_budget(starved=10.0, memory=6.2))
+    assert "taken at 16.2 and 31.8 ms a step before" in step_section(report)
+    assert "31.0 ms; 62.0 ms was measured later" in page(graphs=(a_graph(before_ns=62_000_000),))
+
+
 def test_every_reason_for_doubt_stands_before_the_verdict() -> None:
     wrong = a_comparison(Change.WRONG_RESULT, accuracy=an_accuracy(is_right=False))
     text = page(partial="stopped by Ctrl-C", honesty=("12 replays have no row",), comparison=wrong, graphs=())
