@@ -16,8 +16,8 @@ LEAST_S: Final = 20.0
 """Of search, however fast the model compiles: one more compilation and a handful of trials of a small model."""
 
 MORE_GRAPHS_S: Final = 18.0
-"""For each graph beyond the first: four trials of three seconds, and one candidate that takes some to compile. A model of several graphs is compiled no more often
-for it, but each is tried alone."""
+"""For each graph beyond the first: four trials of three seconds, and one candidate that takes some to compile. A model
+of several graphs is compiled no more often for it, but each is tried alone."""
 
 VERIFY_S: Final = 9.0
 """What measuring the plan takes at the end beside compiling it: four seconds of samples in turn, two clean passes, a

@@ -199,7 +199,7 @@ def plan_error(plan: PlanTrial) -> str:
 
 
 def error_text(accuracy: Accuracy | None) -> str:
-    """As of a plan, of any trial. Two random results lie far apart and are both right: no size says anything of them."""
+    """As of a plan, of any trial. Two random results lie far apart and are both right: no size tells of it."""
     if accuracy is None:
         return ""
     if accuracy.is_random and accuracy.is_right:
