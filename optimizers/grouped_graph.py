@@ -76,7 +76,9 @@ def _linear(node: Node) -> _Linear | None:
         return None
     given = torch_compat.named_arguments(node, "input", "weight", "bias")
     left, weight, bias = given.get("input"), given.get("weight"), given.get("bias")
-    if torch_compat.plain_example(left) is None or not isinstance(weight, Node) or not _is_given(weight):
+    if not isinstance(left, Node) or torch_compat.plain_example(left) is None:
+        return None
+    if not isinstance(weight, Node) or not _is_given(weight):
         return None
     shape = _shape(weight)
     if shape is None or len(shape) != 2:

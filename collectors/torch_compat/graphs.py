@@ -67,9 +67,10 @@ def aten_example(gm: torch.fx.GraphModule, node: object) -> torch.Tensor | None:
 
 def derive_aten_example(gm: torch.fx.GraphModule, node: torch.fx.Node) -> None:
     """Give a new node of AOTAutograd's graph its example, made of those of its arguments; none where they have none."""
-    examples = {argument: aten_example(gm, argument) for argument in node.all_input_nodes}
+    given = node.all_input_nodes
+    examples = {one: value for one in given if (value := aten_example(gm, one)) is not None}
     mode = detect_fake_mode(list(examples.values()))
-    if mode is None or any(example is None for example in examples.values()):
+    if mode is None or len(examples) < len(given):
         return
 
     def example(argument: torch.fx.Node) -> Any:
