@@ -52,18 +52,10 @@ def _call(stepper: Stepper) -> None:
     work.step(stepper.model, *work.args, **work.kwargs)
 
 
-class _Watch(torch_compat.DispatchMode):  # type: ignore[no-untyped-call]
-    # Higher-order operators (flex_attention, cond) would otherwise raise under a mode.
-    supports_higher_order_operators = True
-
+class _Watch(torch_compat.WholeStepMode):  # type: ignore[no-untyped-call]
     def __init__(self) -> None:
         super().__init__()  # type: ignore[no-untyped-call]
         self.where: SourceLine | None = None
-
-    @classmethod
-    def ignore_compile_internals(cls) -> bool:
-        # Otherwise torch.compile refuses to work under a mode, and flex_attention, which calls it, raises.
-        return True
 
     def __torch_dispatch__(
         self, func: Any, types: Any, args: tuple[Any, ...] = (), kwargs: dict[str, Any] | None = None

@@ -192,18 +192,10 @@ class _Recorder:
         return known
 
 
-class _LoggingMode(torch_compat.DispatchMode):  # type: ignore[no-untyped-call]
-    # Higher-order operators (flex_attention, cond) would otherwise raise under a mode.
-    supports_higher_order_operators = True
-
+class _LoggingMode(torch_compat.WholeStepMode):  # type: ignore[no-untyped-call]
     def __init__(self, recorder: _Recorder) -> None:
         super().__init__()  # type: ignore[no-untyped-call]
         self._recorder = recorder
-
-    @classmethod
-    def ignore_compile_internals(cls) -> bool:
-        # Otherwise torch.compile refuses to work under a mode, and flex_attention, which calls it, raises.
-        return True
 
     def __torch_dispatch__(
         self, func: Any, types: Any, args: tuple[Any, ...] = (), kwargs: dict[str, Any] | None = None

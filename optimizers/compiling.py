@@ -14,6 +14,7 @@ from torch.fx import GraphModule
 from analyzer.core.graphs import Direction
 from collectors import torch_compat
 from optimizers.candidates.base import QUANTIZING, Candidate, RefusedError
+from optimizers.candidates.fused_matvec import NO_MATVEC
 from optimizers.changed_graph import changed_graph
 from optimizers.frozen_graph import CHANGED, KeptError, compile_with_constants, require_frozen, require_weights
 from optimizers.matvec_graph import fuse_matvecs
@@ -21,7 +22,6 @@ from optimizers.merged_graph import merge_alike
 from optimizers.quantized_graph import quantize_linears
 
 PRECISION_SET: Final = "the program sets torch's fp32_precision, which cannot be changed beside the setting for TF32"
-NO_MATVEC: Final = "no product of the graph is of a matrix and a vector"
 NOTHING_TO_MERGE: Final = "no two linear layers of the graph take the same input, and no two small products are alike"
 
 

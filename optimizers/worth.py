@@ -7,6 +7,7 @@ from typing import Final
 
 from analyzer.core.quantities import share
 from analyzer.core.trial import TrialOutcome
+from optimizers.candidates.fused_matvec import NO_MATVEC
 from optimizers.contenders import Contender, Role
 from optimizers.trials import CandidateTrial, Target, is_faster, speedup
 
@@ -93,17 +94,17 @@ def _nothing_for(target: Target, contender: Contender, trials: Sequence[Candidat
     if contender.merges and outline.merged_share is None:
         return "nothing in the graph is alike"
     if contender.fuses_matvecs and not outline.matvecs:
-        return "no product of the graph is of a matrix and a vector"
+        return NO_MATVEC
     if not contender.tunes_products:
         return None
-    launch_ns = HOST_LAUNCH_NS if is_host_late(target, trials) else LAUNCH_NS
+    launch_ns = HOST_LAUNCH_NS if _is_host_late(target, trials) else LAUNCH_NS
     saved = outline.products * launch_ns / target.elapsed_ns * target.share
     if saved >= PAYS:
         return None
     return f"it saves a launch or two for each of {outline.products} products, {share(saved)} of a step"
 
 
-def is_host_late(target: Target, trials: Sequence[CandidateTrial]) -> bool:
+def _is_host_late(target: Target, trials: Sequence[CandidateTrial]) -> bool:
     """Whether the device waits for the host in this graph, and no candidate was seen to end that at once for all."""
     replayed = any(t.digest == target.digest and "cuda_graphs" in t.candidate and is_faster(t.trial) for t in trials)
     return (target.starved_share or 0.0) >= PAYS and not replayed

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from analyzer.core.report import CandidateReport, Report
+from analyzer.core.report import CandidateReport, GraphReport, Report
 from analyzer.core.trial import TrialOutcome
 
 
@@ -46,9 +46,10 @@ def ledger(report: Report) -> tuple[Entry, ...]:
 
     A wrong result has its time, and stands here; what failed or was left untried has none.
     """
-    # Forward and backward of a graph carry the same trials.
-    once = {graph.key.digest: graph for graph in reversed(report.graphs)}
-    found = (_entry(digest, trial) for digest, graph in reversed(once.items()) for trial in graph.candidates)
+    once: dict[str, GraphReport] = {}
+    for graph in report.graphs:  # forward and backward of a graph carry the same trials
+        once.setdefault(graph.key.digest, graph)
+    found = (_entry(digest, trial) for digest, graph in once.items() for trial in graph.candidates)
     return tuple(entry for entry in found if entry is not None)
 
 

@@ -15,6 +15,19 @@ OLDEST_TORCH: Final = (2, 11)
 
 DispatchMode = TorchDispatchMode
 
+
+class WholeStepMode(DispatchMode):  # type: ignore[no-untyped-call]
+    """A dispatch mode under which a user's whole step runs, whatever is in it."""
+
+    # Higher-order operators (flex_attention, cond) would otherwise raise under a mode.
+    supports_higher_order_operators = True
+
+    @classmethod
+    def ignore_compile_internals(cls) -> bool:
+        # Otherwise torch.compile refuses to work under a mode, and flex_attention, which calls it, raises.
+        return True
+
+
 RestartAnalysis = torch._dynamo.exc.RestartAnalysis
 """No failure, but torch's way to say that Dynamo must capture the frame anew."""
 

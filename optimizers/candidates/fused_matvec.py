@@ -13,6 +13,8 @@ from typing import Final
 
 from optimizers.candidates.base import PYTHON_LAUNCH, Axis, Candidate
 
+NO_MATVEC: Final = "no product of the graph is of a matrix and a vector"
+
 FUSED_MATVEC: Final = Candidate(
     id="fused_matvec",
     title="fusion + fused matrix-vector products",

@@ -86,3 +86,10 @@ def test_the_median_and_the_tail_are_of_the_sizes_of_the_errors() -> None:
     assert found.median == pytest.approx(0.04)
     assert found.tail == pytest.approx(0.084)
     assert reliance([]) is None
+
+
+def test_graphs_stand_in_the_order_in_which_they_are_first_met() -> None:
+    other = replace(a_tried_graph(Direction.INFERENCE, 600_000, a_trial()), key=GraphKey("def", Direction.INFERENCE))
+    both = [a_tried_graph(direction, 300_000, a_trial()) for direction in (Direction.FORWARD, Direction.BACKWARD)]
+    found = ledger(replace(a_report(), graphs=(both[0], other, both[1])))
+    assert [entry.digest for entry in found] == ["abc", "def"]

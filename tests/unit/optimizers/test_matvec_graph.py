@@ -14,8 +14,9 @@ from torch._dynamo.exc import BackendCompilerFailed
 from torch.fx import GraphModule
 from torch.fx.experimental.proxy_tensor import make_fx
 
+from optimizers.candidates.fused_matvec import NO_MATVEC
 from optimizers.candidates.known import candidate_of
-from optimizers.compiling import NO_MATVEC, Unwatched, compile_candidate
+from optimizers.compiling import Unwatched, compile_candidate
 from optimizers.matvec_graph import fuse_matvecs
 from optimizers.outline import outline_of
 from tests.unit.optimizers.candidates_compiled import assert_same
