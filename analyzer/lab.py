@@ -22,6 +22,8 @@ LOAD_LIMIT_S: Final = 600.0
 TRIAL_LIMIT_S: Final = 300.0
 """Silence allowed in a trial that does not compile: its samples take seconds, a hung kernel takes for ever."""
 
+NOT_BUILT: Final = "the process that held it was lost, and it was not compiled again"
+
 MAX_RESTARTS: Final = 8
 """Beyond so many lost processes the search ends with what it has."""
 
@@ -59,9 +61,9 @@ class PipelineLab:
         self._restarts = 0
         self._keeps = False
 
-    def prepare(self, wanted: Mapping[str, Sequence[str]]) -> None:
+    def prepare(self, wanted: Mapping[str, Sequence[str]], *, is_bounded: bool = True) -> None:
         self._wanted = {digest: tuple(candidates) for digest, candidates in wanted.items()}
-        self._build()
+        self._build(is_bounded=is_bounded)
         self._keeps = self._driver.call("keeps_built")
 
     def keeps_built(self) -> bool:
@@ -130,19 +132,21 @@ class PipelineLab:
         return Trial(outcome=outcome, reason=lost.message)
 
     def _known(self, choices: Choices) -> Trial | None:
-        """The trial of what was given up before, where all of it was."""
+        """The trial of what was given up before, where all of it was, and of what is not built."""
+        if not all(candidate in self._wanted.get(digest, ()) for digest, candidate in choices.items()):
+            return Trial(outcome=TrialOutcome.UNTRIED, reason=NOT_BUILT)
         skipped = [s for s in self._skip if choices.get(s.digest) == s.candidate]
         if skipped and len(skipped) == len(choices):
             return Trial(outcome=skipped[0].outcome, reason=skipped[0].reason)
         return None
 
-    def _build(self) -> None:
+    def _build(self, *, is_bounded: bool = True) -> None:
         """Compile everything wanted, without what took a process down; tried again after each loss."""
         while True:
             try:
                 self._start_if_needed()
                 limits = {"limit_s": TRIAL_LIMIT_S, "compile_limit_s": self._timeout_s}
-                self._driver.call("build", self._wanted, self.left_s(), **limits)
+                self._driver.call("build", self._wanted, self.left_s() if is_bounded else None, **limits)
                 return
             except LostChildError as lost:
                 event = lost.event

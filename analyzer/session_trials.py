@@ -48,8 +48,10 @@ class Bench:
         """What is known of these choices without running them, where none of them can be had."""
         failures = [self.backend.failure(digest, candidate) for digest, candidate in tried.items()]
         known = [failure for failure in failures if failure is not None]
-        # A plan that asks all graphs for one candidate still stands where some of them cannot have it.
-        return known[0] if known and len(known) == len(failures) else None
+        # A plan that asks all graphs for one candidate still stands where some of them cannot have it; not where there
+        # was no time for some of them.
+        untried = next((failure for failure in known if failure.outcome is TrialOutcome.UNTRIED), None)
+        return untried or (known[0] if known and len(known) == len(failures) else None)
 
     def measure(self, tried: Mapping[str, str]) -> Trial:
         """Select, warm up, judge and time. Raises what the candidates raise."""

@@ -83,6 +83,11 @@ class SwitchedGraph:
             or next(iter(self.variants.values()))
         )
 
+    def has_failed(self, candidate: str) -> bool:
+        """Whether it cannot be had; what there was no time for may be had later."""
+        failure = self.failures.get(candidate)
+        return failure is not None and failure.outcome is not TrialOutcome.UNTRIED
+
     def __call__(self, *args: Any) -> Any:
         return self.active(*args)  # type: ignore[misc]
 
@@ -205,7 +210,7 @@ class SwitchBackend:
         self._wanted = {digest: tuple(map(_pair, candidates)) for digest, candidates in wanted.items()}
         for graph in self.graphs:
             pairs = self._wanted.get(graph.digest, ())
-            missing = [pair for pair in pairs if pair.id not in graph.variants and pair.id not in graph.failures]
+            missing = [pair for pair in pairs if pair.id not in graph.variants and not graph.has_failed(pair.id)]
             if missing:
                 graph.active = graph.next_call = partial(self._add_and_run, graph, missing)
 
@@ -257,6 +262,7 @@ class SwitchBackend:
         if known is not None:
             graph.failures[pair.id] = known
             return
+        graph.failures.pop(pair.id, None)
         named = pair.forward if pair.is_single else pair
         watched = WatchedCompile(self._watch, GraphKey(graph.digest, graph.direction), named, gm)
         is_first = not graph.variants and not is_late

@@ -80,6 +80,8 @@ class Contender:
     """What is alike in the graph: of one that it makes much smaller, everything compiles sooner and launches less."""
     fuses_matvecs: bool = False
     tunes_products: bool = False
+    launches_alone: bool = False
+    """It has its own launch, which goes with no other and calls no Python: an AOTInductor package."""
     once_s: float = 0.0
     """What its first compilation of a run takes beyond what every one takes."""
 
@@ -189,6 +191,7 @@ def _contender(candidate: AnyCandidate, site: Site, *, is_asked: bool) -> Conten
         merges=candidate.groups,
         fuses_matvecs=candidate.fuses_matvecs,
         tunes_products=candidate.tunes_products,
+        launches_alone=candidate.is_packaged,
         once_s=0.0
         if site.device == "cpu"
         else max(_ONCE_S.get(part, 0.0) for part in (candidate.id, *candidate.parts)),

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
-from analyzer.core.quantities import NS_PER_S
+from analyzer.core.quantities import NS_PER_S, share
 from analyzer.core.trial import TrialOutcome
 from optimizers.contenders import Contender
 from optimizers.trials import CandidateTrial, Target
@@ -116,3 +116,21 @@ def fitting(
         else:
             left_out.append(proposal)
     return tuple(taken), tuple(left_out)
+
+
+def no_time_notes(left_out: Sequence[Proposal]) -> tuple[str, ...]:
+    """What the search had no time for, and what it was predicted to give."""
+    if not left_out:
+        return ()
+    told: list[str] = []
+    for candidate in dict.fromkeys(proposal.contender.id for proposal in left_out):
+        targets = [proposal.target for proposal in left_out if proposal.contender.id == candidate]
+        savings = [saving for target in targets if (saving := target.predicted_saving(candidate)) is not None]
+        graphs = f" for {len(targets)} graphs" if len(targets) > 1 else ""
+        gives = _foretold(sum(savings)) if savings else "no prediction"
+        told.append(f"{candidate}{graphs} ({gives})")
+    return (f"left untried for lack of time: {', '.join(told)}; --budget gives the search more",)
+
+
+def _foretold(saving: float) -> str:
+    return f"predicted to save {share(saving)} of a step" if saving > 0 else "predicted to save nothing"

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
-from analyzer.core.quantities import NS_PER_S, clock, share
+from analyzer.core.quantities import NS_PER_S, clock
 from analyzer.core.samples import Interval
 from analyzer.core.settings import Objective
 from analyzer.core.trial import Trial, TrialOutcome
@@ -18,7 +18,7 @@ from analyzer.derive.compare import MIN_CHANGE
 from optimizers.contenders import Contender, Contenders
 from optimizers.goal import Goal, goal_notes
 from optimizers.joint import BEST_OF_EACH, TIE, Wins, best_whole, joint_trials
-from optimizers.pace import Pace, Proposal, fitting
+from optimizers.pace import Pace, Proposal, fitting, no_time_notes
 from optimizers.rounds import ROUNDS, split_of
 from optimizers.trials import CandidateTrial, Choices, Found, JointTrial, Lab, Target, compared, step_ratio
 from optimizers.worth import PAYS, why_not
@@ -101,7 +101,7 @@ class _Search:
             joint=joint,
             best=self._best_whole(joint, wins),
             untried=tuple(target.digest for target in targets if target not in self._targets),
-            notes=(*goal_notes(self._goal), *_no_time_notes(self._no_time)),
+            notes=(*goal_notes(self._goal), *no_time_notes(self._no_time)),
         )
 
     # -- rounds ---------------------------------------------------------------------------------------------------
@@ -313,9 +313,15 @@ class _Search:
 
     def _attempt(self, name: str, choices: Choices) -> JointTrial | None:
         # The best of each is tried also where the time is over: it is built, and without it all wins but one are lost.
-        if self._is_over() and name != BEST_OF_EACH:
+        is_best = name == BEST_OF_EACH
+        if self._is_over() and not is_best:
             return None
-        joint = JointTrial(name, choices, self._goal.limited(self._lab.measure(choices)))
+        trial = self._lab.measure(choices)
+        if is_best and trial.outcome is TrialOutcome.UNTRIED:
+            # A process that was lost took them along. All were measured, and their kernels lie in torch's cache.
+            self._lab.prepare({digest: [candidate] for digest, candidate in choices.items()}, is_bounded=False)
+            trial = self._lab.measure(choices)
+        joint = JointTrial(name, choices, self._goal.limited(trial))
         self._joint += 1
         self._lab.tried(joint, self._joint, 0)
         return joint
@@ -375,21 +381,3 @@ def _interval(trial: Trial) -> Interval | None:
     if trial.step_ns is None or trial.against is None:
         return None
     return compared(trial.against, trial.step_ns).interval
-
-
-def _no_time_notes(left_out: Sequence[Proposal]) -> tuple[str, ...]:
-    """What the search had no time for, and what it was predicted to give."""
-    if not left_out:
-        return ()
-    told: list[str] = []
-    for candidate in dict.fromkeys(proposal.contender.id for proposal in left_out):
-        targets = [proposal.target for proposal in left_out if proposal.contender.id == candidate]
-        savings = [saving for target in targets if (saving := target.predicted_saving(candidate)) is not None]
-        graphs = f" for {len(targets)} graphs" if len(targets) > 1 else ""
-        gives = _foretold(sum(savings)) if savings else "no prediction"
-        told.append(f"{candidate}{graphs} ({gives})")
-    return (f"left untried for lack of time: {', '.join(told)}; --budget gives the search more",)
-
-
-def _foretold(saving: float) -> str:
-    return f"predicted to save {share(saving)} of a step" if saving > 0 else "predicted to save nothing"

@@ -28,10 +28,10 @@ def for_direction(candidate: str, direction: Direction) -> str:
 class Lab(Protocol):
     """Where trials are made. Raises nothing of a candidate's."""
 
-    def prepare(self, wanted: Mapping[str, Sequence[str]]) -> None:
+    def prepare(self, wanted: Mapping[str, Sequence[str]], *, is_bounded: bool = True) -> None:
         """Compile these candidates for these graphs (by digest), beside the default for all. What was prepared before
         and is named again is there afterwards as it was. Candidates whose turn comes when no time is left are not
-        compiled; measuring one then says UNTRIED.
+        compiled, unless nothing bounds it; measuring one then says UNTRIED.
         """
 
     def keeps_built(self) -> bool:

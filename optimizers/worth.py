@@ -56,16 +56,19 @@ def why_not(target: Target, contender: Contender, trials: Sequence[CandidateTria
         case Role.MEANING:
             return _no_kernel_time(target, contender)
         case Role.ALONE:
-            return _slower_as_it_is(target, contender)
+            # What a package saves beside the host's time, frozen weights save as well, and go with every launch.
+            is_package = contender.launches_alone
+            return _no_host_time(target, contender, trials) if is_package else _slower_as_it_is(target, contender)
 
 
 def _no_host_time(target: Target, contender: Contender, trials: Sequence[CandidateTrial]) -> str | None:
     starved = target.starved_share
     if starved is None:
         return None
+    saves = "beyond frozen weights it can only save" if contender.launches_alone else "it can only save"
     predicted = target.predicted_saving(contender.id)
     if starved < PAYS and (predicted is None or predicted < PAYS):
-        return f"it can only save the host's time, for which the device waits {share(starved)} of a step"
+        return f"{saves} the host's time, for which the device waits {share(starved)} of a step"
     if not contender.is_dear:
         return None
     steps = [1 / speedup(t.trial) for t in trials if t.digest == target.digest and is_faster(t.trial)]
@@ -73,7 +76,7 @@ def _no_host_time(target: Target, contender: Contender, trials: Sequence[Candida
     # Of ten graphs none has a tenth of the step.
     if left >= max(NEAR_FLOOR * target.share, PAYS):
         return None
-    return f"it can only save the host's time, of which {share(max(left, 0.0))} of a step is left"
+    return f"{saves} the host's time, of which {share(max(left, 0.0))} of a step is left"
 
 
 def _same_as_parts(target: Target, other: str, trials: Sequence[CandidateTrial]) -> str | None:

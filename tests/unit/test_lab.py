@@ -170,6 +170,22 @@ def test_the_time_left_goes_by_and_is_told_to_whoever_compiles(monkeypatch: pyte
     assert a_lab(FakeDriver()).left_s() is None
 
 
+def test_what_must_be_had_is_compiled_whatever_time_is_left() -> None:
+    driver = FakeDriver()
+    driver.is_open = True
+    lab = PipelineLab(driver, Measured(), Narrator(Notes()), Limits(120.0, -1.0), needs_fresh=False)
+    lab.prepare({A.digest: ("eager",)}, is_bounded=False)
+    assert dict(driver.called)["build"] == ({A.digest: ("eager",)}, None)
+
+
+def test_what_is_not_built_is_not_measured() -> None:
+    driver = FakeDriver()
+    lab = a_lab(driver)
+    lab.prepare({A.digest: ("eager",)})
+    assert lab.measure({A.digest: "eager", B.digest: "eager"}).outcome is TrialOutcome.UNTRIED
+    assert "trial" not in driver.methods
+
+
 def test_the_narrator_keeps_the_count_while_events_pass() -> None:
     notes = Notes()
     told = Narrator(notes)

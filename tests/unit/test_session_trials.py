@@ -19,7 +19,7 @@ from analyzer.session import Session
 from analyzer.session_ears import CompileClock
 from analyzer.session_trials import Bench, own_times
 from collectors.capture import GraphLog
-from optimizers.backend import OUT_OF_TIME
+from optimizers.backend import OUT_OF_TIME, Failure
 from optimizers.trials import with_samples
 from tests.workloads import a_workload
 
@@ -119,6 +119,17 @@ def a_bench(*, is_partitioned: bool = False) -> Bench:
     backend: Any = SimpleNamespace(is_partitioned=lambda digest, candidate: is_partitioned)
     nobody: Any = None
     return Bench(nobody, backend, log, nobody, nobody, nobody, "cuda")
+
+
+def test_choices_of_which_one_had_no_time_are_not_measured_as_if_they_stood() -> None:
+    untried, refused = Failure(TrialOutcome.UNTRIED, OUT_OF_TIME), Failure(TrialOutcome.REFUSED, WHOLE_REFUSED)
+    found = {("a", "cuda_graphs"): untried, ("b", "cuda_graphs"): refused}
+    nobody: Any = None
+    backend: Any = SimpleNamespace(failure=lambda digest, candidate: found.get((digest, candidate)))
+    bench = Bench(nobody, backend, GraphLog(None), nobody, nobody, nobody, "cuda")
+    assert bench.known_failure({"a": "cuda_graphs", "c": "cuda_graphs"}) is untried
+    assert bench.known_failure({"b": "cuda_graphs", "c": "cuda_graphs"}) is None
+    assert bench.known_failure({"b": "cuda_graphs"}) is refused
 
 
 def test_a_graph_that_torch_refuses_whole_is_not_refused_in_parts() -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import pytest
@@ -352,6 +352,23 @@ def test_what_fails_later_costs_itself_alone() -> None:
     failure = backend.failure(digest, "broken")
     assert failure is not None
     assert failure.outcome is TrialOutcome.FAILED
+
+
+def test_what_there_was_no_time_for_is_compiled_when_it_is_asked_for_again() -> None:
+    model, is_over = Mlp().eval(), True
+    digest = digests_of(model, X)[0]
+    backend = SwitchBackend({digest: (EAGER,)}, replace(a_watch(), is_over=lambda: is_over))
+    with fresh_dynamo(), torch.no_grad():
+        compiled = torch.compile(model, backend=backend)
+        compiled(X)
+        failure = backend.failure(digest, "eager")
+        assert failure is not None
+        assert failure.outcome is TrialOutcome.UNTRIED
+        is_over = False
+        backend.extend({digest: (EAGER,)})
+        compiled(X)
+    assert backend.failure(digest, "eager") is None
+    assert "eager" in backend.graphs[0].variants
 
 
 def test_a_graph_of_varying_sizes_is_not_compiled_later() -> None:

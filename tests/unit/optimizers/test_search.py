@@ -224,6 +224,24 @@ def test_the_best_of_each_graph_are_put_together_also_where_the_time_is_over() -
     assert found.best == {"a": "cuda_graphs", "b": "cuda_graphs"}
 
 
+def test_the_best_of_each_graph_are_built_again_where_a_crash_took_them_along_and_the_time_is_over() -> None:
+    """On an H200 AOTInductor for the fourth graph of `mixed_graphs` ended the process that held three winners."""
+    saved = additive({("a", "cuda_graphs"): 2 * MS, ("b", "cuda_graphs"): 2 * MS})
+    crashing = {"b": "max_autotune+cuda_graphs"}
+
+    def cost(choices: Choices) -> Trial:
+        if choices != crashing:
+            return saved(choices)
+        lab.built, lab.left = set(), -1.0
+        return Trial(TrialOutcome.CRASHED, "the process was ended by SIGSEGV")
+
+    lab = FakeLab(cost, left=200.0, keeps=True)
+    found = find((a_target("a", starved=0.1), a_target("b", starved=0.1)), lab, CUDA_GRAPHS, MAX_AUTOTUNE)
+    assert outcomes(found)["b", "max_autotune+cuda_graphs"] is TrialOutcome.CRASHED
+    assert lab.prepared[-1] == {"a": ("cuda_graphs",), "b": ("cuda_graphs",)}
+    assert found.best == {"a": "cuda_graphs", "b": "cuda_graphs"}
+
+
 def test_a_compute_bound_graph_begins_with_kernels_and_is_given_no_cuda_graph() -> None:
     lab = FakeLab(additive({("a", "frozen"): 2 * MS}))
     target = replace(
@@ -292,6 +310,17 @@ def test_a_dear_launch_is_left_out_where_no_time_of_the_host_is_left() -> None:
     assert [(t.digest, t.candidate) for t in skipped] == [("a", "cpp_wrapper")]
     assert "host's time" in str(skipped[0].trial.reason)
     assert {"b": "cpp_wrapper"} in lab.asked
+
+
+def test_a_package_is_left_out_where_no_time_of_the_host_is_left_and_tried_where_it_is() -> None:
+    """A package calls no Python between its kernels and freezes weights, which goes with CUDA graphs as well."""
+    package = replace(candidate("aoti", Axis.ALONE, is_dear=True), is_packaged=True)
+    lab = FakeLab(additive({("a", "cuda_graphs"): round(2.8 * MS)}))
+    found = find((a_target("a", starved=0.3), a_target("b", starved=0.3)), lab, CUDA_GRAPHS, package)
+    skipped = [t for t in found.trials if t.trial.outcome is TrialOutcome.UNTRIED]
+    assert [(t.digest, t.candidate) for t in skipped] == [("a", "aoti")]
+    assert "beyond frozen weights it can only save the host's time" in str(skipped[0].trial.reason)
+    assert {"b": "aoti"} in lab.asked
 
 
 def test_a_graph_that_is_nearly_all_starved_is_given_no_kernels_alone() -> None:
