@@ -101,7 +101,9 @@ class Change(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """`ratio` is before / after: above 1 is faster. `interval` is its 95 % interval."""
+    """`before_ns` and `after_ns` are medians; `ratio` is how many times faster, pair by pair (`median_ratio`), which on
+    a host of two speeds is not quite theirs. `interval` is its 95 % interval.
+    """
 
     outcome: Change
     before_ns: int

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from analyzer.core.samples import Samples, ratio_interval
+from analyzer.core.samples import Samples, median_ratio, ratio_interval
 from analyzer.core.trial import Accuracy, Change, Comparison
 
 MIN_CHANGE: Final = 0.01
@@ -21,12 +21,11 @@ def compare(before: Samples, after: Samples, accuracy: Accuracy | None = None) -
     The change is real when the whole interval lies more than MIN_CHANGE from 1.
     """
     interval = ratio_interval(before, after)
-    ratio = before.median_ns / max(after.median_ns, 1)
     return Comparison(
         outcome=_outcome(interval.low, interval.high, accuracy),
         before_ns=before.median_ns,
         after_ns=after.median_ns,
-        ratio=ratio,
+        ratio=median_ratio(before, after),
         interval=interval,
         accuracy=accuracy,
     )

@@ -11,6 +11,7 @@ from typing import Final
 from analyzer.core import quantities
 from analyzer.core.finding import RUN_THE_MODEL, RuleFailure
 from analyzer.core.report import Attributed, CandidateReport, PlanTrial, Report
+from analyzer.core.samples import median_ratio
 from analyzer.core.settings import MEANING_CHANGES
 from analyzer.core.trial import Accuracy, Change, Comparison
 from analyzer.core.verdict import Verdict
@@ -190,7 +191,7 @@ def plan_speed(plan: PlanTrial, default: PlanTrial | None) -> str:
     against = plan.against_ns or (default.step_ns if default is not None else None)
     if plan.step_ns is None or against is None or plan is default or not plan.step_ns.median_ns:
         return ""
-    return quantities.ratio(against.median_ns / plan.step_ns.median_ns)
+    return quantities.ratio(median_ratio(against, plan.step_ns))
 
 
 def plan_error(plan: PlanTrial) -> str:

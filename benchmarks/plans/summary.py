@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final
 
-from analyzer.core.samples import Samples, ratio_interval
+from analyzer.core.samples import Samples, median_ratio, ratio_interval
 from analyzer.derive.ledger import reliance
 from benchmarks.plans.recorded import Measurement, Outcome, Way
 from benchmarks.plans.rivals import DEFAULT, PLAN
@@ -89,8 +89,9 @@ def against(measurement: Measurement, rival: Way | None) -> Against | None:
     plan = way(measurement, PLAN)
     if plan is None or rival is None:
         return None
-    interval = ratio_interval(Samples(rival.ns), Samples(plan.ns))
-    return Against(rival.name, median_ns(rival) / median_ns(plan), interval.low, interval.high)
+    theirs, ours = Samples(rival.ns), Samples(plan.ns)
+    interval = ratio_interval(theirs, ours)
+    return Against(rival.name, median_ratio(theirs, ours), interval.low, interval.high)
 
 
 def geometric_mean(values: Sequence[float]) -> float:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from analyzer.core.samples import Samples, ratio_interval
+from analyzer.core.samples import Samples, median_ratio, ratio_interval
 
 
 def _noisy(median: float, noise: float, *, count: int = 60, seed: int = 3) -> Samples:
@@ -82,3 +82,20 @@ def test_thinning_keeps_the_first_and_spreads_over_the_whole_time() -> None:
     assert Samples(tuple(range(120))).thinned(40).ns == tuple(range(0, 120, 3))
     assert Samples((1, 2)).thinned(40) == Samples((1, 2))
     assert len(Samples(tuple(range(101))).thinned(40).ns) == 40
+
+
+def test_pairs_tell_what_a_host_of_two_speeds_hides_from_medians() -> None:
+    """8 % faster in every pair, half of the steps at 0.6 of the speed: medians fall anywhere between."""
+    pace = np.where(np.random.default_rng(5).random(40) < 0.5, 1.0, 1.6)
+    before, after = (Samples(tuple(int(step * 1e6 * one) for one in pace)) for step in (4.86, 4.5))
+    assert median_ratio(before, after) == pytest.approx(1.08, rel=1e-3)
+    interval = ratio_interval(before, after)
+    assert interval.high - interval.low < 0.001
+    apart = Samples(after.ns[:-1])
+    assert median_ratio(before, apart) == before.median_ns / apart.median_ns
+    assert ratio_interval(before, apart).high > 1.5
+
+
+def test_swapping_the_sides_inverts_the_ratio_of_an_even_number_of_pairs() -> None:
+    before, after = Samples((10, 20, 30, 41)), Samples((7, 19, 33, 17))
+    assert median_ratio(before, after) == pytest.approx(1 / median_ratio(after, before))
