@@ -63,7 +63,7 @@ def second_round(
     if base is None and target.bound in (Bound.CPU, Bound.UNDECIDED):
         # No cheap way to launch was to be had: where the host is late, fewer kernels and the dear way to launch are
         # worth more than other kernels.
-        fewer = tuple(one for one in all_of.of(Role.KERNELS, is_dear=True) if one.tunes_products)
+        fewer = tuple(one for one in all_of.of(Role.KERNELS, is_dear=True) if one.saves_launches)
         return (*whole, *launch, *_untried(fewer, trials), *dear, *kernels)
     return (*whole, *kernels, *launch, *dear)
 

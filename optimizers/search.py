@@ -125,7 +125,7 @@ class _Search:
         if refusal is not None:
             self._record(target, contender.id, Trial(outcome=TrialOutcome.REFUSED, reason=refusal))
             return False
-        reason = why_not(target, contender, self._of(target))
+        reason = why_not(target, contender, self._of(target), self._all)
         if reason is not None:
             self._leave(Proposal(target, contender), reason)
         return reason is None
@@ -358,7 +358,7 @@ class _Search:
         self._leave(proposal, reason)
 
     def _record(self, target: Target, candidate: str, trial: Trial) -> None:
-        tried = CandidateTrial(target.digest, candidate, target.predicted_ns.get(candidate), trial)
+        tried = CandidateTrial(target.digest, candidate, target.foretold_ns(candidate, trial), trial)
         self._trials[target.digest, candidate] = tried
         total = max(len(self._trials), len(self._targets) * len(self._all.single))
         self._lab.tried(tried, len(self._trials), total)

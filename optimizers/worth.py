@@ -8,7 +8,7 @@ from typing import Final
 from analyzer.core.quantities import share
 from analyzer.core.trial import TrialOutcome
 from optimizers.candidates.fused_matvec import NO_MATVEC
-from optimizers.contenders import Contender, Role
+from optimizers.contenders import Contender, Contenders, Role
 from optimizers.trials import CandidateTrial, Target, is_faster, speedup
 
 PAYS: Final = 0.02
@@ -35,26 +35,26 @@ SLOWER_EAGER: Final = 0.05
 of two ways taken in turn on a noisy machine."""
 
 
-def why_not(target: Target, contender: Contender, trials: Sequence[CandidateTrial]) -> str | None:
-    """Why trying it cannot repay, None where it may. What the user named is always tried."""
+def why_not(target: Target, contender: Contender, trials: Sequence[CandidateTrial], all_of: Contenders) -> str | None:
+    """Why trying it cannot repay, None where it may. What the user named is always tried. `all_of` holds what was tried
+    in `trials`.
+    """
     if contender.is_asked:
         return None
     if contender.whole_of is not None:
         same = _same_as_parts(target, contender.whole_of, trials)
         if same is not None:
             return same
-    lacking = _nothing_for(target, contender, trials)
+    lacking = _nothing_for(target, contender, trials, all_of)
     if lacking is not None:
         return lacking
     match contender.role:
         case Role.LAUNCH:
             return _no_host_time(target, contender, trials)
-        case Role.KERNELS:
-            return _no_kernel_time(target, contender)
-        case Role.BOTH:
-            return _no_kernel_time(target, contender) if contender.is_dear else None
-        case Role.MEANING:
-            return _no_kernel_time(target, contender)
+        case Role.BOTH if not contender.is_dear:
+            return None
+        case Role.KERNELS | Role.BOTH | Role.MEANING:
+            return None if contender.saves_launches else _no_kernel_time(target, contender)
         case Role.ALONE:
             # What a package saves beside the host's time, frozen weights save as well, and go with every launch.
             is_package = contender.launches_alone
@@ -89,7 +89,9 @@ def _same_as_parts(target: Target, other: str, trials: Sequence[CandidateTrial])
     return None if tried.is_partitioned else f"{other} has the graph whole already"
 
 
-def _nothing_for(target: Target, contender: Contender, trials: Sequence[CandidateTrial]) -> str | None:
+def _nothing_for(
+    target: Target, contender: Contender, trials: Sequence[CandidateTrial], all_of: Contenders
+) -> str | None:
     """Where the graph has nothing of the kind that it is for, or too little to repay it."""
     outline = target.outline
     if outline is None:
@@ -100,24 +102,23 @@ def _nothing_for(target: Target, contender: Contender, trials: Sequence[Candidat
         return NO_MATVEC
     if not contender.tunes_products:
         return None
-    launch_ns = HOST_LAUNCH_NS if _is_host_late(target, trials) else LAUNCH_NS
+    launch_ns = HOST_LAUNCH_NS if _is_host_late(target, trials, all_of) else LAUNCH_NS
     saved = outline.products * launch_ns / target.elapsed_ns * target.share
     if saved >= PAYS:
         return None
     return f"it saves a launch or two for each of {outline.products} products, {share(saved)} of a step"
 
 
-def _is_host_late(target: Target, trials: Sequence[CandidateTrial]) -> bool:
+def _is_host_late(target: Target, trials: Sequence[CandidateTrial], all_of: Contenders) -> bool:
     """Whether the device waits for the host in this graph, and no candidate was seen to end that at once for all."""
-    replayed = any(t.digest == target.digest and "cuda_graphs" in t.candidate and is_faster(t.trial) for t in trials)
-    return (target.starved_share or 0.0) >= PAYS and not replayed
+    faster = (all_of.find(t.candidate) for t in trials if t.digest == target.digest and is_faster(t.trial))
+    is_replayed = any(one is not None and one.uses_cuda_graphs for one in faster)
+    return (target.starved_share or 0.0) >= PAYS and not is_replayed
 
 
 def _no_kernel_time(target: Target, contender: Contender) -> str | None:
     if target.starved_share is None:
         return None
-    if contender.tunes_products:
-        return None  # it has fewer kernels, which saves the host's time as well
     busy = target.share - target.starved_share
     if busy < PAYS:
         return f"it can only save the kernels' time, which is {share(max(busy, 0.0))} of a step"

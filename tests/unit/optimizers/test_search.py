@@ -793,6 +793,23 @@ def test_products_are_tuned_where_a_launch_less_for_each_repays_it(products: int
     assert (tried is TrialOutcome.MEASURED) is is_tried
 
 
+def test_what_leaves_fewer_kernels_is_tried_for_the_host_and_other_kernels_on_top_of_it_are_not() -> None:
+    """The kernels take 1 % of a step of which the host takes 89 %."""
+    target = replace(a_target("a", share=0.9, starved=0.89), outline=Outline(products=9, merged_share=0.9))
+    lab = FakeLab(additive({("a", "grouped"): MS}))
+    found = find((target,), lab, GROUPED, MAX_AUTOTUNE)
+    assert outcomes(found)["a", "grouped"] is TrialOutcome.MEASURED
+    assert "it can only save the kernels' time" in reason(found, "max_autotune")
+
+
+def test_a_replay_is_known_by_what_the_candidate_does_and_not_by_its_name() -> None:
+    """As in a test above: replayed, 24 products save too little."""
+    replayed = replace(candidate("played_back", Axis.LAUNCH), uses_cuda_graphs=True)
+    target = replace(a_target("a", share=0.9, starved=0.8), outline=Outline(products=24))
+    found = find((target,), FakeLab(additive({("a", "played_back"): 4 * MS})), replayed, TRITON)
+    assert "a launch or two" in reason(found, "triton_gemm+played_back")
+
+
 # -- several alike ----------------------------------------------------------------------------------------------------
 
 TEN = tuple(a_target(f"g{number}", share=0.09, starved=0.06) for number in range(10))
