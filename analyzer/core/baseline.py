@@ -16,11 +16,14 @@ were seen to differ by 2 × (design, the ledger), and one machine's own cost of 
 
 @dataclass(frozen=True, slots=True)
 class StoredValue:
-    """`margin` is what the next value may lie beyond it, as a share; 0 is exact."""
+    """`margin` is what the next value may lie beyond it, as a share; 0 is exact. `revision` is the one of its gate that
+    counted it (`gate.reading.Gate`): 1 where the file does not say.
+    """
 
     gate: str
     value: float
     margin: float = 0.0
+    revision: int = 1
 
 
 @dataclass(frozen=True, slots=True, order=True)

@@ -37,9 +37,14 @@ class _SchemaOnly(msgspec.Struct):
 
 
 def encode_baseline(baseline: Baseline) -> str:
-    """One value a line, so that a changed number is a changed line. The name of its source is not written."""
+    """One value a line, so that a changed number is a changed line. The name of its source is not written, nor a first
+    revision.
+    """
     wire = msgspec.to_builtins(baseline)
     del wire["source"]
+    for stored in (value for model in wire["models"] for value in model["values"]):
+        if stored["revision"] == 1:
+            del stored["revision"]
     ordered = {"schema": wire.pop("schema"), **wire}
     return msgspec.json.format(msgspec.json.encode(_short_numbers(ordered)), indent=1).decode() + "\n"
 

@@ -25,6 +25,8 @@ STOPS: Final = ("graph_break", "no_graph_captured")
 
 ACCEPTED: Final = "--init stores it as it is"
 
+RECOUNTED: Final = "by another Graphbound that counted it otherwise: --init stores it anew"
+
 MAX_NAMED: Final = 3
 """Places that a message names; all of them are in `places`."""
 
@@ -33,7 +35,8 @@ MAX_NAMED: Final = 3
 class Held:
     """What one model's exact gates are held against. `baseline` None: nothing is stored. `against` names it.
     `release` is the torch of this run, `changed` are the lines that differ from the base, where that is known.
-    `is_accepted`: its values are stored whatever they are, and held against written limits alone.
+    `is_accepted`: its values are stored whatever they are, and held against written limits alone. `recounted` are the
+    rules of gates that counted otherwise when the baseline was stored.
     """
 
     baseline: ModelBaseline | None
@@ -44,6 +47,7 @@ class Held:
     release: str
     changed: tuple[SourceLine, ...] = ()
     is_accepted: bool = False
+    recounted: tuple[str, ...] = ()
 
     @property
     def is_same_torch(self) -> bool:
@@ -61,8 +65,12 @@ def _stops(places: Iterable[StoredPlace]) -> int:
 
 
 def check_count(gate: Gate, setting: GateSetting, reading: Reading, held: Held) -> GateCheck:
-    """How this gate ended. A value from another release of torch warns at most: it may be torch that changed it."""
+    """How this gate ended. A value from another release of torch warns at most: it may be torch that changed it. Where
+    what is counted has changed since, another value holds nothing.
+    """
     stored = held.baseline.value(gate.id) if held.baseline is not None else None
+    recounted = stored if stored is not None and is_recounted(gate, stored) and _differs(stored, reading) else None
+    stored = stored if recounted is None else None
     check = GateCheck(
         gate.id, setting.level, GateStatus.PASSED, gate.unit, "", baseline=stored.value if stored else None
     )
@@ -70,11 +78,23 @@ def check_count(gate: Gate, setting: GateSetting, reading: Reading, held: Held) 
         return unknown_check(check, setting, reading, is_stored=stored is not None)
     limit = _limit(gate, setting, stored)
     check = replace(check, measured=reading.value, limit=limit, rule=gate.rules[0] if gate.rules else None)
+    if limit is None and recounted is not None and not held.is_accepted:
+        before = gate_number(recounted.value, gate.unit)
+        return not_compared(check, gate, f"{held.against} has {before}, {RECOUNTED}")
     if limit is None:
         return not_compared(check, gate, nothing_of_it(held.against, is_accepted=held.is_accepted))
     if not _is_past(gate, reading.value, limit):
         return _passed(gate, setting, check, stored, held)
     return _past(gate, setting, check, held)
+
+
+def is_recounted(gate: Gate, stored: StoredValue) -> bool:
+    """Whether what the gate counts was changed between the two."""
+    return gate.revision != stored.revision
+
+
+def _differs(stored: StoredValue, reading: Reading) -> bool:
+    return reading.value is not None and abs(reading.value - stored.value) > ROUNDING * max(abs(stored.value), 1.0)
 
 
 def unknown_check(check: GateCheck, setting: GateSetting, reading: Reading, *, is_stored: bool) -> GateCheck:
@@ -217,13 +237,14 @@ def new_finding_checks(
 ) -> tuple[GateCheck, ...]:
     """One check a finding that the baseline does not have; `told` are lines that another gate has named already.
 
-    A rule that could not judge then says nothing now: what it finds may be as old as the model.
+    A rule that could not judge then, or of what is counted otherwise now, says nothing: what it finds may be as old as
+    the model.
     """
     check = GateCheck(gate.id, setting.level, GateStatus.PASSED, GateUnit.COUNT, "no new findings", measured=0, limit=0)
     if held.baseline is None:
         reason = nothing_of_it(held.against, is_accepted=held.is_accepted)
         return (not_compared(replace(check, measured=None), gate, reason),)
-    rules = [rule for rule in TIMELESS if rule not in held.baseline.unjudged]
+    rules = [rule for rule in TIMELESS if rule not in (*held.baseline.unjudged, *held.recounted)]
     fresh = new_places(held.places, held.baseline.places, rules)
     loud = [place for place in fresh if not _is_silenced(place, held) and not (place.where and place.where in told)]
     if not loud:

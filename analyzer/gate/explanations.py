@@ -44,7 +44,8 @@ EXPLANATIONS: Final = (
         "cudagraph_refusals",
         "Graphs that torch refused to replay when it was asked for CUDA graphs: in a run with a search, or with a plan "
         "that has them.",
-        "In a run that asked for none, and on a CPU, it is not judged.",
+        "In a run that asked for none, and on a CPU, it is not judged; nor against another value from before what is "
+        "counted changed: parts of a graph are no refusals any more, and those of trials are heard.",
     ),
     Explanation(
         "new_findings",

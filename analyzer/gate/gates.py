@@ -45,7 +45,7 @@ GATES: Final[tuple[Gate, ...]] = (
     Gate(
         "cudagraph_refusals", "refused CUDA graph", "refused CUDA graphs", GateUnit.COUNT, Needs.GRAPHS,
         GateLevel.ERROR, readings.cudagraph_refusals, ("cudagraph_skip",),
-        doc="graphs that torch will not run as a CUDA graph",
+        doc="graphs that torch will not run as a CUDA graph", revision=2,
     ),
     Gate(
         "new_findings", "new finding", "new findings", GateUnit.COUNT, Needs.GRAPHS, GateLevel.WARN, _appeared,

@@ -13,7 +13,7 @@ from analyzer.core.graphs import SourceLine
 from analyzer.core.plan import Plan
 from analyzer.core.policy import GateSetting, Policy
 from analyzer.core.report import Report
-from analyzer.gate.counts import Held, check_count, new_finding_checks, past_status
+from analyzer.gate.counts import Held, check_count, is_recounted, new_finding_checks, past_status
 from analyzer.gate.gates import GATES, level_of
 from analyzer.gate.places import Place, places_of, stored_places
 from analyzer.gate.plan_notes import plan_notes
@@ -127,7 +127,7 @@ def baseline_of(case: Case, known: ModelBaseline | None = None) -> ModelBaseline
     for gate in STORED:
         value = gate.read(subject).value if gate.needs <= case.reach else None
         if value is not None:
-            values.append(StoredValue(gate.id, value, margins.get(gate.id, gate.margin)))
+            values.append(StoredValue(gate.id, value, margins.get(gate.id, gate.margin), gate.revision))
         elif known is not None and (old := known.value(gate.id)) is not None:
             values.append(old)
     times = known.times if known is not None else ()
@@ -189,6 +189,14 @@ def _held(case: Case) -> Held:
         release=case.report.versions.torch,
         changed=case.changed,
         is_accepted=case.is_accepted,
+        recounted=_recounted(case.baseline),
+    )
+
+
+def _recounted(baseline: ModelBaseline | None) -> tuple[str, ...]:
+    stored = {gate: baseline.value(gate.id) for gate in GATES} if baseline is not None else {}
+    return tuple(
+        rule for gate, one in stored.items() if one is not None and is_recounted(gate, one) for rule in gate.rules
     )
 
 

@@ -68,7 +68,8 @@ def inapplicable(reason: str) -> Reading:
 class Gate:
     """`id` is what it is called in a policy, `one` and `many` what it counts in a sentence. `rules` are the findings
     that explain it. `margin` is the share by which a value may pass the stored one, unless the policy or the baseline
-    says otherwise. `is_more_better` where falling is the loss.
+    says otherwise. `is_more_better` where falling is the loss. `revision` rises where what is counted changes: a stored
+    value of the same model may then be another.
     """
 
     id: str
@@ -82,3 +83,4 @@ class Gate:
     margin: float = 0.0
     is_more_better: bool = False
     doc: str = ""
+    revision: int = 1

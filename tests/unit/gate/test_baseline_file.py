@@ -28,7 +28,14 @@ def timed(ns: int) -> ModelBaseline:
     return replace(NET, times=(MachineTimes(MachineClass("cpu", "EPYC", 2, "Linux x86_64"), "2.13.0", ways),))
 
 
-@pytest.mark.parametrize("models", [(NET,), (NET, replace(NET, kind="cuda")), (timed(1100),), ()])
+RECOUNTED = replace(NET, values=(StoredValue("cudagraph_refusals", 1, revision=2), StoredValue("graphs", 1)))
+
+
+def test_a_first_revision_is_not_written() -> None:
+    assert encode_baseline(Baseline((RECOUNTED,))).count('"revision"') == 1
+
+
+@pytest.mark.parametrize("models", [(NET,), (NET, replace(NET, kind="cuda")), (timed(1100),), (RECOUNTED,), ()])
 def test_what_was_written_is_read_again(models: tuple[ModelBaseline, ...]) -> None:
     assert decode_baseline(encode_baseline(Baseline(models)).encode(), "b").models == models
 

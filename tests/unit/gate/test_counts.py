@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 
 import pytest
 
+from analyzer.core.baseline import Baseline, ModelBaseline
 from analyzer.core.finding import RuleFailure
 from analyzer.core.gate import GateLevel, GateStatus
-from analyzer.core.graphs import SourceLine
+from analyzer.core.graphs import CudaGraphSkip, SourceLine
+from analyzer.core.report import Report
+from analyzer.gate.baseline_file import decode_baseline, encode_baseline
 from analyzer.gate.judge import baseline_of, judge
 from analyzer.gate.silence import read_silences
 from tests.gates import Lines, a_break, a_case, a_model_report, a_policy, of
-from tests.reports import MS, a_finding, at
+from tests.reports import MS, a_finding, a_key, at
 
 
 def test_nothing_changed_passes_in_every_gate() -> None:
@@ -69,6 +73,50 @@ def test_an_edited_line_that_still_breaks_is_the_same_break() -> None:
     before = a_case(a_model_report(findings=(a_break(57),)), sources=Lines({57: "x.item()"}))
     after = a_case(a_model_report(findings=(a_break(57),)), baseline_of(before), sources=Lines({57: "int(x.item())"}))
     assert not judge(after).warnings
+
+
+def refusing(*keys: int) -> Report:
+    found = a_finding("cudagraph_skip", where=at("/home/ada/gptlite.py:41")) if keys else None
+    report = a_model_report(findings=(found,) if found else ())
+    assert report.capture is not None
+    skips = tuple(CudaGraphSkip(a_key(key), None, "skipping cudagraphs due to cpu device") for key in keys)
+    return replace(report, capture=replace(report.capture, skips=skips))
+
+
+def counted_by_an_older_graphbound(stored: ModelBaseline) -> ModelBaseline:
+    return decode_baseline(
+        re.sub(r',\s*"revision": \d+', "", encode_baseline(Baseline((stored,)))).encode(), "old"
+    ).models[0]
+
+
+@pytest.mark.parametrize(("then", "now"), [((), (1,)), ((1, 2), (1,))])
+def test_what_was_counted_otherwise_is_neither_lost_nor_won_and_the_way_on_is_named(
+    then: tuple[int, ...], now: tuple[int, ...]
+) -> None:
+    old = counted_by_an_older_graphbound(baseline_of(a_case(refusing(*then))))
+    old = replace(old, places=())
+    judged = judge(a_case(refusing(*now), old))
+    check = of("cudagraph_refusals", judged)
+    assert check.status is GateStatus.NOT_COMPARED
+    assert check.message == (
+        f"1 refused CUDA graph; not compared: graphbound.baseline.json has {len(then)}, by another Graphbound that "
+        "counted it otherwise: --init stores it anew"
+    )
+    assert judged.has_passed
+    assert not judged.warnings, "nor is what the rule finds news"
+    renewed = baseline_of(a_case(refusing(*now)), old)
+    assert of("cudagraph_refusals", judge(a_case(refusing(*now), renewed))).status is GateStatus.PASSED
+    assert of("cudagraph_refusals", judge(a_case(refusing(1, 2, 3), renewed))).status is GateStatus.FAILED
+
+
+def test_a_value_that_is_the_same_still_holds_however_it_was_counted() -> None:
+    old = counted_by_an_older_graphbound(baseline_of(a_case(refusing(1))))
+    assert of("cudagraph_refusals", judge(a_case(refusing(1), old))).status is GateStatus.PASSED
+    limited = a_policy(cudagraph_refusals=["error", {"max": 0}])
+    assert of("cudagraph_refusals", judge(a_case(refusing(1), old, policy=limited))).status is GateStatus.FAILED
+    zero = counted_by_an_older_graphbound(baseline_of(a_case(refusing())))
+    limited_alike = of("cudagraph_refusals", judge(a_case(refusing(1), zero, policy=limited)))
+    assert limited_alike.status is GateStatus.FAILED, "a written limit is no stored value"
 
 
 def test_one_break_for_another_is_a_new_finding_though_the_number_is_the_same() -> None:
