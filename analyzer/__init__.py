@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from analyzer.core.report import Report
     from analyzer.pipeline import analyze_in_process as analyze
     from analyzer.rank_analysis import analyze_path as analyze_trace
-    from analyzer.reporting.json import read_report as load_report
+    from analyzer.reporting.json import report_at as load_report
     from collectors.workload import Workload
     from dashboard.inline import show as dashboard
     from optimizers.plan import read_plan as load_plan
@@ -40,7 +40,7 @@ _HOMES: Final = {
     "compare": ("analyzer.comparing", "compare_paths"),
     "dashboard": ("dashboard.inline", "show"),
     "load_plan": ("optimizers.plan", "read_plan"),
-    "load_report": ("analyzer.reporting.json", "read_report"),
+    "load_report": ("analyzer.reporting.json", "report_at"),
     "optimize": ("optimizers.production", "optimize"),
     "Report": ("analyzer.core.report", "Report"),
     "Workload": ("collectors.workload", "Workload"),

@@ -298,12 +298,13 @@ def _plans(measured: Measured) -> tuple[PlanTrial, ...]:
     trials in turn with the default.
     """
     checked = measured.verification
+    is_left_alone = measured.plan is not None and not measured.plan.is_compiled
     if checked is None:
         eager_ns, default_ns = measured.eager_ns, measured.default_ns
         alone = [] if eager_ns is None else [way(EAGER, eager_ns)]
         alone += [] if default_ns is None else [way(DEFAULT_PLAN, default_ns, measured.default_accuracy)]
-        return (*(_way(one, measured, is_chosen=False) for one in alone), *_joint(measured))
-    is_left_alone = measured.plan is not None and not measured.plan.is_compiled
+        chosen = EAGER if is_left_alone else None
+        return (*(_way(one, measured, is_chosen=one.name == chosen) for one in alone), *_joint(measured))
     planned = () if is_left_alone else (_way(checked.planned, measured, is_chosen=True),)
     eager = _way(checked.eager, measured, is_chosen=is_left_alone)
     return (eager, _way(checked.default, measured, is_chosen=False), *planned, *_joint(measured))

@@ -5,14 +5,17 @@ Pure, like the report: says so in notes, and takes verdicts back. Judges no regi
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, replace
 from typing import Final, assert_never
 
+from analyzer.core.budget import Budget, BudgetPart, Part
 from analyzer.core.graphs import Capture, GraphKey
 from analyzer.core.quantities import count, duration, ratio
 from analyzer.core.samples import Samples
 from analyzer.core.timing import Changing, Crowd, StepChange, Timing
 from analyzer.core.verdict import Bound
+from analyzer.derive.classify import verdict
 from analyzer.derive.ticks import is_decisive, tick_of
 from analyzer.diagnosis import Diagnosis, Judged
 from analyzer.measured import Measured
@@ -62,12 +65,40 @@ def doubt(measured: Measured) -> str | None:
 
 
 def doubted(measured: Measured) -> Measured:
-    """The same, its verdicts undecided where there is a doubt; those under the plan where its own steps change."""
+    """The same, its verdicts undecided where there is a doubt; those under the plan where its own steps change. Where
+    the host was seen at two speeds, a verdict is as sure as it is at both.
+    """
     why = doubt(measured)
     checked = measured.verification
     planned = CHANGING if checked is not None and _changes(checked.timing) else None
-    before, after = _undecided(measured.before, why), _undecided(measured.after, why or planned)
+    first = _judged_again(measured) if why is None else measured.before
+    before, after = _undecided(first, why), _undecided(measured.after, why or planned)
     return replace(measured, before=before, after=after)
+
+
+def has_drifted(measured: Measured) -> bool:
+    """Whether a later pass over the same code took so much longer or shorter that the machine was another one."""
+    drift = _drift(measured)
+    return drift is not None and drift.factor > DRIFT
+
+
+def at_later_speed(measured: Measured) -> Budget | None:
+    """The step's budget in the pass that differs most from the clean one: what the device does takes what it took, and
+    all the difference is the host's. None where no pass differs by DRIFT, where the host is the device, and where the
+    host alone cannot make the difference.
+    """
+    before, drift = measured.before, _drift(measured)
+    if before is None or drift is None or drift.factor <= DRIFT or before.attribution.is_host:
+        return None
+    step = before.step
+    elapsed_ns = round(step.elapsed_ns * drift.second_ns / max(drift.first_ns, 1))
+    rest = tuple(part for part in step.parts if part.part not in (Part.STARVED, Part.SYNC))
+    host_ns = elapsed_ns - sum(part.ns for part in rest)
+    if host_ns < 0:
+        return None
+    sync_ns = round(host_ns * step.ns(Part.SYNC) / max(_host_ns(step), 1))
+    made = (BudgetPart(Part.STARVED, host_ns - sync_ns), BudgetPart(Part.SYNC, sync_ns))
+    return Budget(elapsed_ns, (*made, *rest))
 
 
 def is_disturbed(measured: Measured) -> bool:
@@ -75,15 +106,27 @@ def is_disturbed(measured: Measured) -> bool:
     theirs, one way of running the model more than another's.
     """
     crowds = (measured.timing.crowd if measured.timing else None, _compared_crowd(measured))
-    drift = _drift(measured)
     is_crowded = any(crowd is not None and crowd.is_crowded for crowd in crowds)
     is_outrun = any(is_so for _, is_so in _outruns(measured))
-    return is_crowded or is_outrun or (drift is not None and drift.factor > DRIFT)
+    return is_crowded or is_outrun or has_drifted(measured)
 
 
 def doubt_notes(measured: Measured) -> tuple[str, ...]:
     """Every reason to take the figures with care, a sentence each."""
     return (*_change_notes(measured), *_crowd_notes(measured), *_tick_notes(measured), *_drift_notes(measured))
+
+
+def _host_ns(step: Budget) -> int:
+    return step.ns(Part.STARVED) + step.ns(Part.SYNC)
+
+
+def _judged_again(measured: Measured) -> Diagnosis | None:
+    """Its verdicts with the host as far apart as it was seen to be; as they are where it was not."""
+    found, later = measured.before, at_later_speed(measured)
+    if found is None or later is None:
+        return found
+    drift = abs(math.log(max(_host_ns(later), 1) / max(_host_ns(found.step), 1)))
+    return replace(found, regions=tuple(replace(one, verdict=verdict(one.budget, drift)) for one in found.regions))
 
 
 def _undecided(found: Diagnosis | None, why: str | None) -> Diagnosis | None:

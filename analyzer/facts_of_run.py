@@ -6,12 +6,13 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from analyzer.core.graphs import Capture, CudaGraphSkip, GraphKey, Region
-from analyzer.core.plan import EAGER, FUSED
+from analyzer.core.plan import FUSED
 from analyzer.core.report import PlanTrial
 from analyzer.diagnosis import Judged
 from analyzer.doubts import is_disturbed
 from analyzer.measured import Measured
 from analyzer.rules.facts import Facts, PlannedRegion, RegionFacts
+from analyzer.set_notes import input_sets
 from optimizers.candidates.cuda_graphs import CUDA_GRAPHS
 from optimizers.candidates.known import candidate_of
 from optimizers.candidates.pair import SPLIT
@@ -31,14 +32,13 @@ def facts_of(measured: Measured, plans: tuple[PlanTrial, ...]) -> Facts:
         ops=measured.ops,
         activity=measured.before.activity if measured.before else None,
         is_disturbed=is_disturbed(measured),
+        input_sets=len(input_sets(measured)) or 1,
     )
 
 
 def chosen(key: GraphKey, measured: Measured) -> str:
     """The candidate that the plan has for this graph; without a plan, what torch.compile does."""
-    if measured.plan is None:
-        return FUSED
-    return measured.plan.candidate(key) if measured.plan.is_compiled else EAGER
+    return FUSED if measured.plan is None else measured.plan.candidate(key)
 
 
 def capture_told(measured: Measured) -> Capture | None:

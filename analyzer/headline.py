@@ -9,6 +9,7 @@ from analyzer.core.graphs import GraphKey
 from analyzer.core.quantities import durations, ratio_with_interval, share
 from analyzer.core.trial import Change, Comparison, TrialOutcome
 from analyzer.derive.compare import compare
+from analyzer.doubts import at_later_speed, has_drifted
 from analyzer.measured import Measured
 from analyzer.session_words import wrong_reason
 
@@ -26,6 +27,7 @@ _UNBOUND: Final = {
     Part.COPIES: "undecided: copies between memories take",
     Part.OTHER: "undecided: no part could be named for",
 }
+_CHANGED: Final = "the machine changed between two passes"
 _STARVED_ON_CPU: Final = "CPU-bound: the host's own work takes"
 
 
@@ -67,17 +69,39 @@ def _is_compiled(measured: Measured) -> bool:
 
 
 def _bound(measured: Measured) -> str:
+    """Where the machine changed, what is so at both its speeds; where those cannot be told, that it is of the first."""
     if measured.before is None:
         if measured.partial is None:
             return "No verdict: the model was compiled and called, and no step of it was timed or profiled"
         return "No verdict: the run ended before the model was timed and profiled"
-    step = measured.before.step
+    step, later = measured.before.step, at_later_speed(measured)
+    words, part = _largest(step, is_host=measured.before.attribution.is_host)
+    if later is None:
+        of_first = f", in the first clean pass: {_CHANGED}" if has_drifted(measured) else ""
+        return f"{_capital(words)} {_share(step, part)} of a step{_second(step, part)}{of_first}"
+    other, other_part = _largest(later, is_host=False)
+    if other_part is not part:
+        first = f"{_what(words)} {_share(step, part)} of a step in the first clean pass"
+        return f"Undecided, as {_CHANGED}: {first}, and {_what(other)} {_share(later, other_part)} in a later one"
+    low, high = sorted((step, later), key=lambda one: _ns(one, part) / max(one.elapsed_ns, 1))
+    return f"{_capital(words)} {_share(low, part)} to {_share(high, part)} of a step, as {_CHANGED}"
+
+
+def _largest(step: Budget, *, is_host: bool) -> tuple[str, Part]:
+    """What takes most of the step, and the words for it, which its share follows."""
     part = max(Part, key=lambda part: _ns(step, part))
     if part in _UNBOUND:
-        return f"{_capital(_UNBOUND[part])} {share(step.share(part))} of a step"
-    is_host = measured.before.attribution.is_host
-    words = _STARVED_ON_CPU if part is Part.STARVED and is_host else _BOUND_BY[part]
-    return f"{_capital(words)} {share(_ns(step, part) / max(step.elapsed_ns, 1))} of a step{_second(step, part)}"
+        return _UNBOUND[part], part
+    return _STARVED_ON_CPU if part is Part.STARVED and is_host else _BOUND_BY[part], part
+
+
+def _what(words: str) -> str:
+    """`moving data takes`, without the verdict before it."""
+    return words.partition(": ")[2]
+
+
+def _share(step: Budget, part: Part) -> str:
+    return share(_ns(step, part) / max(step.elapsed_ns, 1))
 
 
 def _ns(step: Budget, part: Part) -> int:
@@ -87,6 +111,8 @@ def _ns(step: Budget, part: Part) -> int:
 
 def _second(step: Budget, first: Part) -> str:
     """The runner-up where it is near: a verdict by a nose is said to be one."""
+    if first in _UNBOUND:
+        return ""
     others = [part for part in _BOUND_BY if part is not first]
     second = max(others, key=lambda part: _ns(step, part))
     if _ns(step, second) < _ns(step, first) / 2 or not _ns(step, second):

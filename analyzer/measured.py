@@ -86,11 +86,16 @@ class Measured:
         return f"torch.compile default {before_ns} ns a step, this plan {after_ns} ns, measured in turn"
 
     def plan_of(self, choices: Mapping[str, str], *, is_compiled: bool = True) -> Plan:
-        """A plan that names a candidate for every captured graph; where `choices` has none, what the default runs."""
+        """A plan that names a candidate for every captured graph; where `choices` has none, what the default runs. One
+        that leaves the model alone names `eager` for each: no graph of it is compiled.
+        """
         assert self.versions is not None
         assert self.capture is not None
         return Plan(
-            choices=tuple(Choice(graph.key, self._chosen(graph.key, choices)) for graph in self.capture.graphs),
+            choices=tuple(
+                Choice(graph.key, self._chosen(graph.key, choices) if is_compiled else EAGER)
+                for graph in self.capture.graphs
+            ),
             device=self.device.name if self.device else "unknown",
             versions=self.versions,
             is_compiled=is_compiled,

@@ -8,6 +8,7 @@ from typing import Final
 from analyzer.core.settings import COMPILE_TIMEOUT_S, Mode, Objective, RunSettings, WorkloadSpec
 from analyzer.core.shell import shell_path, shell_word
 from analyzer.measured import Measured
+from analyzer.reporting.json import DASHBOARD_COMMAND
 
 DOCTOR: Final = "analyze doctor"
 IN_PYTHON: Final = 'analyzer.analyze(model, inputs, out="runs/NAME")'
@@ -22,7 +23,7 @@ def next_command(settings: RunSettings, measured: Measured, folder: Path, *, is_
     not compile at all, what says whether this machine can.
     """
     if measured.before is not None and settings.out is not None:
-        return f"analyze dashboard {shell_path(folder)}"
+        return f"{DASHBOARD_COMMAND}{shell_path(folder)}"
     if measured.before is not None or not settings.isolate:
         return IN_PYTHON
     is_compiling = measured.eager_ns is not None and measured.capture is None

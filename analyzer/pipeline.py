@@ -32,7 +32,7 @@ from analyzer.lab import Limits, PipelineLab, outcome_of, start_afresh
 from analyzer.measured import NOT_VERIFIED, Measured
 from analyzer.narrator import Narrator
 from analyzer.next_command import IN_PYTHON, again, next_command
-from analyzer.plan_evidence import with_evidence
+from analyzer.plan_evidence import with_evidence, without_graphs
 from analyzer.progress import Progress, SilentProgress
 from analyzer.replan import renewed_plan, require_this_model
 from analyzer.report_page import draw_page
@@ -230,6 +230,8 @@ class _Run:
         if not self._settings.optimize or not self._measured.digests:
             if not profiles_first:
                 self._diagnose()
+            if self._settings.optimize and self._settings.plan is None:
+                self._measured.plan = without_graphs(self._measured)
             return
         self._save_so_far()
         self._find_plan(is_fresh=self._driver.is_isolated and not self._is_on_cpu())

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
+from typing import Final
 
 from analyzer.core.plan import Plan, PlanAccuracy, PlanFigures
 from analyzer.core.run import Verification
@@ -13,18 +14,29 @@ from analyzer.doubts import doubt
 from analyzer.measured import Measured
 from optimizers.candidates.known import candidate_of
 
+NO_GRAPH: Final = "torch.compile captured no graph: the model stays as it is"
+
+
+def without_graphs(measured: Measured) -> Plan:
+    """The plan of a model of which torch captured nothing: it is left alone, and there was nothing to measure."""
+    return replace(_of_model(measured.plan_of({}, is_compiled=False), measured), note=NO_GRAPH)
+
 
 def with_evidence(plan: Plan, measured: Measured) -> Plan:
     """The plan with what its verification gave; without one, `figures` stay None and the note says so."""
     checked = measured.verification
     return replace(
-        plan,
+        _of_model(plan, measured),
         note=measured.plan_note,
-        mode=measured.facts.mode if measured.facts is not None else None,
-        model=measured.facts.parameters_digest if measured.facts is not None else None,
         figures=_figures(checked) if checked is not None else None,
         caveats=(*caveats_of(plan), *_doubts(measured)),
     )
+
+
+def _of_model(plan: Plan, measured: Measured) -> Plan:
+    if measured.facts is None:
+        return plan
+    return replace(plan, mode=measured.facts.mode, model=measured.facts.parameters_digest)
 
 
 def _doubts(measured: Measured) -> tuple[str, ...]:

@@ -91,7 +91,10 @@ def _refusal(key: GraphKey, name: str, measured: Measured) -> str | None:
     """Why a candidate cannot be had for a graph here, None where it can."""
     if measured.facts is None or measured.versions is None:
         return None
-    return candidate_of(name).refusal(measured.facts.device, key.direction, release_of(measured.versions.torch))
+    candidate = candidate_of(name)
+    if candidate.is_eager:
+        return None  # it needs nothing, and of a training graph a plan names it for the backward too
+    return candidate.refusal(measured.facts.device, key.direction, release_of(measured.versions.torch))
 
 
 def _changes(old: Plan, now: Plan, path: str) -> list[str]:

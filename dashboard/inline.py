@@ -17,15 +17,9 @@ from typing import TYPE_CHECKING, Final
 
 from analyzer.core.errors import UnreadableFileError
 from analyzer.core.report import Report
-from analyzer.reporting.json import REPORT_FILE, encode_report, read_report
+from analyzer.reporting.json import DASHBOARD_COMMAND, REPORT_FILE, encode_report, report_at
 from dashboard.app import LOOPBACK, ServedPages, Server, app_of, make_app, make_server, require_dash
-from dashboard.run_folder import (
-    AFTER_FILE,
-    BEFORE_FILE,
-    DASHBOARD_COMMAND,
-    RunData,
-    Side,
-)
+from dashboard.run_folder import AFTER_FILE, BEFORE_FILE, RunData, Side
 
 if TYPE_CHECKING:
     import dash
@@ -125,7 +119,7 @@ def folder_of(report: Report) -> Path | None:
     with suppress(UnreadableFileError, ValueError):
         (name,) = shlex.split(report.next_command)[2:]
         folder = Path(name)
-        if (folder / REPORT_FILE).is_file() and encode_report(read_report(folder)) == encode_report(report):
+        if (folder / REPORT_FILE).is_file() and encode_report(report_at(folder)) == encode_report(report):
             return folder
     return None
 

@@ -14,7 +14,7 @@ from analyzer.core.report import Report
 from analyzer.core.shell import shell_path
 from analyzer.core.trace import Trace
 from analyzer.rank_analysis import TraceSettings, analyze_path
-from analyzer.reporting.json import REPORT_FILE, read_report
+from analyzer.reporting.json import REPORT_FILE, report_at
 from analyzer.run_listing import holds_runs, list_runs, what_to_make
 from analyzer.trace_analysis import analyze_trace
 from collectors.readers.kineto import read_trace
@@ -24,8 +24,6 @@ from dashboard.timeline.recording import Recording, recording_of
 
 BEFORE_FILE: Final = "before.trace.json.gz"
 AFTER_FILE: Final = "after.trace.json.gz"
-DASHBOARD_COMMAND: Final = "analyze dashboard "
-"""What the last line of a finished run begins with; its folder follows."""
 
 NO_BEFORE: Final = (
     f"There is no {BEFORE_FILE} in this folder: the run ended before its profiled pass. "
@@ -201,7 +199,7 @@ def _report(folder: Path) -> tuple[Report | None, str | None, UnreadableFileErro
         run_it = f"Run `analyze model.py --out {shell_path(folder)}`."
         return None, f"There is no {REPORT_FILE} in {folder}. {run_it}", None
     try:
-        return read_report(folder), None, None
+        return report_at(folder), None, None
     except UnreadableFileError as error:
         return None, _sentence(error), error
 

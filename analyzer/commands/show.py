@@ -30,7 +30,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> ExitCode:
     # msgspec and numpy: `analyze --help` does without.
-    from analyzer.reporting.json import read_report
+    from analyzer.reporting.json import report_at
 
     if arguments.code is not None:
         _print_code(Path(arguments.run), arguments.code, arguments.format)
@@ -42,7 +42,7 @@ def run(arguments: argparse.Namespace) -> ExitCode:
         path = Path(arguments.run)
         return steps_of_run(path if path.is_dir() else path.parent)
 
-    print_report(read_report(arguments.run), arguments.format, steps=steps)
+    print_report(report_at(arguments.run), arguments.format, steps=steps)
     return ExitCode.OK
 
 

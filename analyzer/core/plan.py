@@ -50,7 +50,7 @@ class PlanFigures:
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """`is_compiled` False means: leave the model alone, `torch.compile` does not help it.
+    """`is_compiled` False means: leave the model alone, `torch.compile` does not help it, whatever `choices` name.
 
     `note` says in a sentence what was measured, `figures` the same in numbers. `caveats` are what whoever uses it
     must know, a sentence each. `model` is the digest of the model's parameters, None where the plan does not say it
@@ -73,6 +73,9 @@ class Plan:
         return self.is_compiled and all(choice.candidate == FUSED for choice in self.choices)
 
     def candidate(self, key: GraphKey) -> str:
+        """What this graph runs under; the default where the plan does not know it."""
+        if not self.is_compiled:
+            return EAGER
         return next((c.candidate for c in self.choices if c.key == key), FUSED)
 
     def to_source(self) -> str:

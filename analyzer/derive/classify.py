@@ -11,7 +11,7 @@ from analyzer.core.budget import Budget, Part
 from analyzer.core.quantities import duration, share
 from analyzer.core.verdict import Bound, Saving, Verdict
 from analyzer.derive.budget import NO_TIMING, RegionBudget
-from analyzer.derive.confidence import BOUNDS, CEILING, PARTS, TIMER_NS, Evidence, Odds, bound_ns, odds
+from analyzer.derive.confidence import BOUNDS, CEILING, HOST_DRIFT, PARTS, TIMER_NS, Evidence, Odds, bound_ns, odds
 from analyzer.derive.sentences import NEAR_RIVAL, bound_name, by_size, rival_sentence, sentences, worth_saying
 
 LEAST_CONFIDENCE: Final = 0.5
@@ -50,11 +50,12 @@ OVER_PEAK: Final = (
 )
 
 
-def verdict(region: RegionBudget) -> Verdict:
+def verdict(region: RegionBudget, host_drift: float = HOST_DRIFT) -> Verdict:
     """The bound whose parts take most of the region; UNDECIDED, saying what to record, where that cannot be said.
 
     Confidence is the share of budgets, perturbed within the errors of measuring, in which that bound has the largest
-    part (see confidence.odds), and never above CEILING. Under a half there is no verdict.
+    part (see confidence.odds), and never above CEILING. Under a half there is no verdict. `host_drift` is how far apart
+    the host was seen to be at two minutes of this run, as a logarithm; less than HOST_DRIFT says nothing.
     """
     budget = region.budget
     if budget is None or not budget.elapsed_ns or region.missing is not None:
@@ -69,7 +70,7 @@ def verdict(region: RegionBudget) -> Verdict:
         return _undecided(region, UNLINKED)
     if bound is not Bound.CPU and region.over_peak_share > MOST_OVER_PEAK:
         return _undecided(region, OVER_PEAK)
-    found = odds(_evidence(region, budget), bound)
+    found = odds(_evidence(region, budget, max(host_drift, HOST_DRIFT)), bound)
     if found.of(bound) < LEAST_CONFIDENCE:
         return _undecided(region, _too_near(region, budget, bound, found))
     return Verdict(
@@ -128,7 +129,7 @@ def _margin(budget: Budget, bound: Bound) -> float:
     return (bound_ns(budget, bound) - max(rivals) - unexplained) / budget.elapsed_ns
 
 
-def _evidence(region: RegionBudget, budget: Budget) -> Evidence:
+def _evidence(region: RegionBudget, budget: Budget, host_drift: float) -> Evidence:
     return Evidence(
         budget=budget,
         elapsed=region.elapsed,
@@ -137,6 +138,7 @@ def _evidence(region: RegionBudget, budget: Budget) -> Evidence:
         busy_spread=region.busy_spread,
         unlinked_share=_unlinked(region),
         is_host=region.is_host,
+        host_drift=host_drift,
     )
 
 

@@ -74,7 +74,7 @@ class Evidence:
     """What a region's budget rests on. `elapsed` None: not sampled. `queued_ns` is the part of LATENCY that is gaps.
 
     `busy_spread` is half the range of the recorded steps' busy time, as a share. `unlinked_share` is device time of
-    the whole trace that nothing links: it may have run here.
+    the whole trace that nothing links: it may have run here. `host_drift` is as HOST_DRIFT, which it is at least.
     """
 
     budget: Budget
@@ -84,6 +84,7 @@ class Evidence:
     busy_spread: float = 0.0
     unlinked_share: float = 0.0
     is_host: bool = False
+    host_drift: float = HOST_DRIFT
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,7 +148,7 @@ def _drawn(evidence: Evidence, rng: np.random.Generator) -> Floats:
     starved = idle - gaps
     if not evidence.is_host:
         late = np.maximum(0.0, starved - EDGE_NS * rng.random(DRAWS))
-        starved = late * np.exp(HOST_DRIFT * rng.standard_normal(DRAWS))
+        starved = late * np.exp(evidence.host_drift * rng.standard_normal(DRAWS))
     classes = _shares(evidence, rng) * busy[:, None]
     return np.column_stack((starved, classes[:, 0], classes[:, 1], classes[:, 2] + gaps))
 

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import os
 import re
+import shlex
+from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final
 
@@ -14,6 +17,7 @@ from analyzer.core.errors import UnreadableFileError
 from analyzer.core.gate import GateResult, ModelGate
 from analyzer.core.model_runs import ModelRuns
 from analyzer.core.report import REPORT_SCHEMA, Report
+from analyzer.core.shell import shell_path
 from analyzer.reporting.from_wire import report_from_wire
 from analyzer.reporting.plain_text import escaped
 from analyzer.reporting.renderer import Page, Renderer
@@ -22,6 +26,9 @@ from analyzer.reporting.wire import WireReport
 
 REPORT_FILE: Final = "report.json"
 """Its name in a run folder."""
+
+DASHBOARD_COMMAND: Final = "analyze dashboard "
+"""What the last line of a finished run begins with; its folder follows."""
 
 GATE_SCHEMA: Final = 1
 """Of what `analyze check --format json` prints; the reports in it have their own."""
@@ -70,6 +77,25 @@ def read_report(path: str | Path) -> Report:
     except OSError as error:
         raise UnreadableFileError(f"{file}: cannot be read ({error.strerror or error})", hint=_MADE_BY) from error
     return decode_report(data, str(file))
+
+
+def report_at(path: str | Path) -> Report:
+    """`read_report` for who is shown it: of a run folder that was copied or moved, what to type next names it where it
+    is now. Raises UnreadableFileError.
+    """
+    report, place = read_report(path), Path(path)
+    folder = place if place.is_dir() else place.parent
+    is_run = place.is_dir() or place.name == REPORT_FILE
+    if not is_run or not report.next_command.startswith(DASHBOARD_COMMAND) or _names(report.next_command, folder):
+        return report
+    return replace(report, next_command=f"{DASHBOARD_COMMAND}{shell_path(folder)}")
+
+
+def _names(command: str, folder: Path) -> bool:
+    with suppress(OSError, ValueError):  # a quote that is open, a path that is none
+        (named,) = shlex.split(command)[2:]
+        return Path(named).samefile(folder)
+    return False
 
 
 def encode_report(report: Report) -> bytes:

@@ -2,8 +2,9 @@
 
 What it finds
     Eager gaps, before, between and after graphs, of over a tenth of the step.
-    Before the first graph and after the last one, where no kernel runs there,
-    only what is more than entering compiled code: that is guard_cost.
+    Before the first graph, after the last one and between the calls of two
+    sets of inputs, where no kernel runs there, only what is more than entering
+    compiled code: that is guard_cost.
 
 Why it costs
     What runs there was not compiled: each operation is dispatched and launched
@@ -18,7 +19,8 @@ What to do
     Fix the graph break before it, or the one for which torch left a function
     eager; or move work that does not change out of the step. Without either it
     is, before the first graph, Python, input copies and guards; between the
-    forward and the backward, the loss and autograd itself; after the last
+    forward and the backward, the loss and autograd itself; between the calls
+    of two sets of inputs, the way out of one and into the next; after the last
     graph, operators that nobody compiled, or what your step does at its end.
 
 When it is wrong
@@ -49,6 +51,14 @@ _AT_END: Final = "it is what the step does after its last graph, and its way bac
 _AT_END_WORK: Final = (
     "operators run there uncompiled, of the model or of what the step does with its output: compile them with the "
     "rest, or see what of them is needed"
+)
+_BETWEEN_SETS: Final = (
+    "it is the way out of one call and into the next: Python, input copies and the guards of the compiled code; do "
+    "more in one call"
+)
+_BETWEEN_SETS_WORK: Final = (
+    "operators run there uncompiled, behind the last graph of one set or before the first of the next: compile those "
+    "of the model with the rest; in training, that is also where gradients are added up"
 )
 _TO_BACKWARD: Final = (
     "it is the loss, and autograd's own way into the backward: compile the loss in one function with the model, or do "
@@ -81,35 +91,37 @@ def judge(facts: Facts) -> tuple[Finding, ...]:
     if not step_ns:
         raise MissingData("the step was not timed without the profiler")
     return tuple(
-        Finding(
-            _ID, _message(key, fact, step_ns), _where(facts.capture, key), fact.elapsed_ns, _remedy(facts, key, fact)
-        )
+        Finding(_ID, _message(facts, key, fact), _where(facts.capture, key), fact.elapsed_ns, _remedy(facts, key, fact))
         for key, fact in facts.gaps
         # Without any graph the whole step is one gap: that is no_graph_captured, said there.
-        if key != GapKey(None, None) and fact.elapsed_ns > HEAVY_SHARE * step_ns and not _is_entry(key, fact, step_ns)
+        if key != GapKey(None, None) and fact.elapsed_ns > HEAVY_SHARE * step_ns and not _is_entry(facts, key, fact)
     )
 
 
-def _is_entry(key: GapKey, fact: RegionFacts, step_ns: int) -> bool:
+def _is_entry(facts: Facts, key: GapKey, fact: RegionFacts) -> bool:
     """Whether the gap is next to nothing but calling compiled code, or coming back from it."""
-    is_edge = key.after is None or key.before is None
+    is_between_sets = _is_between_sets(facts, key)
+    is_edge = key.after is None or key.before is None or is_between_sets
     budget = fact.budget
     if not is_edge or fact.kernels_per_step != 0 or budget is None or budget.starved is None:
         return False
     own_ns = fact.elapsed_ns - sum(part.ns for part in budget.starved if part.kind in _ENTRY_KINDS)
-    return own_ns <= max(HEAVY_SHARE * step_ns, ENTRY_NS)
+    entries = facts.input_sets - 1 if is_between_sets else 1
+    return own_ns <= max(HEAVY_SHARE * (facts.step_ns or 0), ENTRY_NS * entries)
 
 
-def _message(key: GapKey, fact: RegionFacts, step_ns: int) -> str:
-    share = quantities.share(min(fact.elapsed_ns / step_ns, 1.0))
-    return f"{_place(key)} takes {share} of the step: {_content(fact)}"
+def _message(facts: Facts, key: GapKey, fact: RegionFacts) -> str:
+    share = quantities.share(min(fact.elapsed_ns / (facts.step_ns or 1), 1.0))
+    return f"{_place(facts, key)} takes {share} of the step: {_content(fact)}"
 
 
-def _place(key: GapKey) -> str:
+def _place(facts: Facts, key: GapKey) -> str:
     if key.after is None:
         return "what runs before the first graph"
     if _is_to_backward(key):
         return "what runs between the forward and the backward"
+    if _is_between_sets(facts, key):
+        return "what runs between the calls of two sets of inputs"
     return "what runs after the last graph" if key.before is None else "the eager gap between two graphs"
 
 
@@ -117,6 +129,13 @@ def _is_to_backward(key: GapKey) -> bool:
     before, after = key.before, key.after
     is_backward = before is not None and before.direction is Direction.BACKWARD
     return is_backward and after is not None and after.direction is not Direction.BACKWARD
+
+
+def _is_between_sets(facts: Facts, key: GapKey) -> bool:
+    """Whether one set's call ends in the gap and the next one's begins: nothing else is known to part the graphs."""
+    if facts.input_sets == 1 or key.after is None or key.before is None or _is_to_backward(key):
+        return False
+    return ended_by(facts.capture, key.after) is None and left_eager(facts.capture) is None
 
 
 def _remedy(facts: Facts, key: GapKey, fact: RegionFacts) -> str:
@@ -131,6 +150,8 @@ def _remedy(facts: Facts, key: GapKey, fact: RegionFacts) -> str:
         return _AT_START
     if _is_to_backward(key):
         return _TO_BACKWARD
+    if _is_between_sets(facts, key):
+        return _BETWEEN_SETS_WORK if _has_work(facts, key, fact) else _BETWEEN_SETS
     if key.before is not None:
         return _BETWEEN
     return _AT_END_WORK if _has_work(facts, key, fact) else _AT_END

@@ -55,7 +55,8 @@ class RankFacts:
 class Facts:
     """None, and an empty `regions`, `plans` or `ranks`, mean that it was not recorded. `step_ns` is the median step of
     the default run without the profiler, `activity` is from its profiled pass. `is_disturbed`: other programs held the
-    machine while steps were timed, or it changed between two passes.
+    machine while steps were timed, or it changed between two passes. `input_sets` is how many sets of inputs a step
+    goes through, with a call for each.
     """
 
     workload: WorkloadFacts | None = None
@@ -69,6 +70,7 @@ class Facts:
     activity: Activity | None = None
     ranks: tuple[RankFacts, ...] = ()
     is_disturbed: bool = False
+    input_sets: int = 1
 
     def region(self, key: GraphKey | None) -> RegionFacts | None:
         """The graph `key` of a step; None where it was not measured."""

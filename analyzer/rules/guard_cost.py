@@ -73,7 +73,7 @@ def judge(facts: Facts) -> tuple[Finding, ...]:
 
 
 def _remedy(facts: Facts, count: int) -> str:
-    if count > 1:
+    if count > facts.input_sets:
         return _BREAKS
     # The filter is of guards on modules, which a function has none of.
     is_function = facts.workload is not None and facts.workload.parameters is None

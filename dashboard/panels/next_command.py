@@ -10,10 +10,11 @@ from dash import html
 
 from analyzer.core.report import Report
 from analyzer.reporting.caveats import chosen_caveats
+from analyzer.reporting.json import DASHBOARD_COMMAND
 from analyzer.reporting.plain_text import COMMAND_LIMIT, plain, plain_command
 from dashboard.panels.panel import Component, Panel, empty_state
 from dashboard.prose import prose
-from dashboard.run_folder import DASHBOARD_COMMAND, RunData
+from dashboard.run_folder import RunData
 from dashboard.table import attributes
 
 PLAN_FILE: Final = "plan.json"

@@ -269,12 +269,22 @@ def test_a_machine_that_changed_between_the_passes_is_said_and_may_cost_the_verd
 
     steady, slower, other = (drifted(copy(diagnosed), factor) for factor in (1.2, 1.8, 2.4))
     assert [said(found) for found in (steady, slower, other)] == [False, True, True]
-    assert slower.graphs[0].verdict == steady.graphs[0].verdict
+    assert slower.graphs[0].verdict.bound is steady.graphs[0].verdict.bound
     assert {row.verdict.bound for row in region_rows(other)} == {Bound.UNDECIDED}
     assert all(row.verdict.missing for row in region_rows(other))
     assert other.headline.startswith("Undecided: the machine changed")
     assert shares(other) == pytest.approx(1.0)
     assert said(drifted(copy(diagnosed), 1 / 1.8))
+
+
+def confidences(of: Report) -> list[float]:
+    return [row.verdict.confidence or 0.0 for row in region_rows(of)]
+
+
+def test_where_the_host_was_seen_at_two_speeds_a_verdict_is_less_sure(diagnosed: Measured) -> None:
+    steady, changed = (confidences(drifted(copy(diagnosed), by)) for by in (1.0, 1 / 1.6))
+    assert all(now <= then for now, then in zip(changed, steady, strict=True))
+    assert sum(changed) < sum(steady)
 
 
 def test_totals_that_disagree_by_more_than_their_spreads_are_not_left_without_a_word(diagnosed: Measured) -> None:

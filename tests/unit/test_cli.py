@@ -284,11 +284,23 @@ def test_the_dashboard_is_opened_on_the_run_folder_at_the_end(
 
 
 def test_show_prints_a_saved_report_in_any_format(tmp_path: Path, capsysbinary: pytest.CaptureFixture[bytes]) -> None:
-    write_report(a_report(), tmp_path / "report.json")
+    write_report(a_report(next_command=f"analyze dashboard {tmp_path}"), tmp_path / "report.json")
     assert main(["show", str(tmp_path)]) == 0
-    assert capsysbinary.readouterr().out.splitlines()[-1] == b"analyze dashboard runs/gptlite-20260101-120000"
+    assert capsysbinary.readouterr().out.splitlines()[-1] == f"analyze dashboard {tmp_path}".encode()
     assert main(["show", str(tmp_path / "report.json"), "--format", "json"]) == 0
     assert capsysbinary.readouterr().out == (tmp_path / "report.json").read_bytes()
+
+
+def test_of_a_run_that_was_moved_show_names_where_it_is_now(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "old").mkdir()
+    monkeypatch.chdir(tmp_path)
+    write_report(a_report(next_command="analyze dashboard old"), tmp_path / "old" / "report.json")
+    (tmp_path / "old").rename(tmp_path / "my copy")
+    for run in ("my copy", "my copy/report.json"):
+        assert main(["show", run]) == 0
+        assert capsys.readouterr().out.splitlines()[-1] == "analyze dashboard 'my copy'"
 
 
 def test_the_readme_shows_what_the_demo_prints(root: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -9,6 +9,7 @@ import pytest
 
 from analyzer.core.graphs import CudaGraphSkip
 from analyzer.core.plan import EAGER, FUSED
+from analyzer.core.timing import SetTiming
 from analyzer.core.trial import Trial, TrialOutcome
 from analyzer.diagnosis import Passes, diagnose
 from analyzer.facts_of_run import capture_told, chosen, facts_of
@@ -85,3 +86,11 @@ def test_without_a_plan_a_graph_is_what_torch_compile_makes_of_it(diagnosed: Mea
     assert all(fact.planned is None for fact in facts_of(diagnosed, ()).regions)
     diagnosed.plan = diagnosed.plan_of({}, is_compiled=False)
     assert chosen(B, diagnosed) == EAGER
+
+
+def test_of_several_sets_of_inputs_rules_know_how_many_calls_a_step_has(diagnosed: Measured) -> None:
+    assert facts_of(diagnosed, ()).input_sets == 1
+    assert diagnosed.timing is not None
+    one = SetTiming(("float32[1]",), None, None, None, None, 0, None, None)
+    diagnosed.timing = replace(diagnosed.timing, sets=(one, one, one))
+    assert facts_of(diagnosed, ()).input_sets == 3

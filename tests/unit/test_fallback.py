@@ -52,6 +52,7 @@ def test_where_eager_is_faster_the_model_is_left_alone(objective: Objective) -> 
     found = better_plan(verified(STEP_NS // 2, eager_ns=STEP_NS // 4), objective)
     assert found is not None
     assert not found.is_compiled
+    assert {choice.candidate for choice in found.choices} == {"eager"}
 
 
 def test_a_plan_names_the_candidate_of_each_direction_where_they_differ() -> None:

@@ -15,7 +15,7 @@ from analyzer.derive.compare import compare
 from analyzer.doubts import UNLIKE_PASSES, doubt
 from analyzer.headline import NO_GRAPH_RUNS, headline
 from analyzer.measured import Measured
-from tests.reports import a_budget, a_key
+from tests.reports import MS, a_budget, a_key
 from tests.rule_facts import a_captured_graph, captured
 from tests.unit.derive.runs import region, timing
 from tests.unit.fake_driver import VERSIONS
@@ -54,6 +54,53 @@ def test_the_second_is_near_the_whole_of_the_first_its_waits_included() -> None:
     assert "(" not in _headline(a_budget(sync=9.0, starved=0.5, latency=0.5))
     assert _headline(a_budget(memory=5.0, sync=3.0, starved=1.0)).endswith("(starved 44 %)")
     assert "(" not in _headline(a_budget(memory=10.0))
+
+
+def _at_two_speeds(step: Budget, later_ms: float, *, is_host: bool = False) -> str:
+    """The headline where a step was `step` long in the clean pass, and `later_ms` in turn with eager."""
+    before: Any = SimpleNamespace(step=step, attribution=SimpleNamespace(is_host=is_host, regions=()))
+    timed = timing(region(a_key(1), step.elapsed_ns), step_ns=step.elapsed_ns)
+    return headline(Measured(before=before, timing=timed, default_ns=Samples((round(later_ms * MS),) * 9)), None)
+
+
+@pytest.mark.parametrize(
+    ("parts", "later_ms", "is_host", "says"),
+    [
+        (
+            {"starved": 7.8, "memory": 2.2},
+            6.4,
+            False,
+            "CPU-bound: the device waits for the host 66 % to 78 % of a step, as the machine changed between two "
+            "passes",
+        ),
+        ({"starved": 7.8, "memory": 2.2}, 7.0, False, "CPU-bound: the device waits for the host 78 % of a step"),
+        (
+            {"sync": 3.0, "starved": 3.0, "memory": 4.0},
+            6.0,
+            False,
+            "Undecided, as the machine changed between two passes: the device waits for the host 60 % of a step in the "
+            "first clean pass, and moving data takes 67 % in a later one",
+        ),
+        (
+            {"memory": 9.0, "starved": 1.0},
+            6.0,
+            False,
+            "Memory-bound: moving data takes 90 % of a step, in the first clean pass: the machine changed between two "
+            "passes",
+        ),
+        (
+            {"starved": 9.0, "memory": 1.0},
+            6.0,
+            True,
+            "CPU-bound: the host's own work takes 90 % of a step, in the first clean pass: the machine changed between "
+            "two passes",
+        ),
+    ],
+)
+def test_of_a_machine_that_changed_a_share_is_as_wide_as_its_two_speeds_make_it(
+    parts: dict[str, float], later_ms: float, is_host: bool, says: str
+) -> None:
+    assert _at_two_speeds(a_budget(**parts), later_ms, is_host=is_host) == says
 
 
 def _left_alone(before_ns: tuple[int, ...], after_ns: tuple[int, ...]) -> str:

@@ -23,6 +23,7 @@ from analyzer.core.trial import Accuracy, AccuracyReference, Change, TrialOutcom
 from analyzer.progress import SilentProgress
 from analyzer.reporting.json import read_report
 from optimizers.plan import read_plan
+from optimizers.production import optimize
 from tests.unit.derive.runs import DEVICE
 from tests.unit.fake_driver import STEP_NS, FakeDriver, a_capture, lost
 
@@ -289,8 +290,29 @@ def test_a_model_that_compiling_slows_is_left_alone(run: Run) -> None:
     finished = run(FakeDriver(eager_ns=STEP_NS // 2))
     plan = read_plan(finished.folder / "plan.json")
     assert not plan.is_compiled
-    assert chosen(finished) == ["eager", "eager"]
+    assert [choice.candidate for choice in plan.choices] == chosen(finished) == ["eager", "eager"]
     assert [p.name for p in finished.report.plans if p.is_chosen] == ["eager"]
+
+
+class NothingCaptured(FakeDriver):
+    def _capture(self) -> Any:
+        return replace(a_capture(), graphs=())
+
+
+def test_a_model_without_a_graph_has_a_plan_that_leaves_it_alone(run: Run) -> None:
+    finished = run(NothingCaptured())
+    plan = read_plan(finished.folder / "plan.json")
+    assert (plan.is_compiled, plan.choices, plan.figures) == (False, (), None)
+    assert "no graph" in str(plan.note)
+    assert plan.device == DEVICE.name
+    assert [p.name for p in finished.report.plans if p.is_chosen] == ["eager"]
+    assert optimize(len, plan, strict=False) is len
+
+
+def test_without_optimising_no_plan_is_made_of_a_model_without_a_graph(run: Run) -> None:
+    finished = run(NothingCaptured(), optimize=False)
+    assert not (finished.folder / "plan.json").exists()
+    assert not any(way.is_chosen for way in finished.report.plans)
 
 
 # -- failures ---------------------------------------------------------------------------------------------------------

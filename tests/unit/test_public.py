@@ -14,14 +14,14 @@ from analyzer.core.report import Report
 from analyzer.notebook import show_reports_in_ipython
 from analyzer.rank_analysis import analyze_path
 from analyzer.reporting.compared_text import compared_text
-from analyzer.reporting.json import read_report
+from analyzer.reporting.json import report_at
 from analyzer.version import NOT_INSTALLED, installed_version
 from optimizers.plan import read_plan
 from tests.reports import a_report
 
 
 def test_a_public_name_is_what_its_home_calls_it() -> None:
-    assert analyzer.load_report is read_report
+    assert analyzer.load_report is report_at
     assert analyzer.load_plan is read_plan
     assert analyzer.Report is Report
     assert analyzer.analyze_trace is analyze_path

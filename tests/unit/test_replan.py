@@ -11,18 +11,20 @@ import pytest
 
 from analyzer import pipeline
 from analyzer.core.errors import ExitCode, UnreadableFileError, UsageError
-from analyzer.core.graphs import Capture
+from analyzer.core.graphs import Capture, Direction
 from analyzer.core.plan import Choice, Plan
 from analyzer.core.run import Finished
 from analyzer.core.settings import Export, Mode, RunSettings, WorkloadSpec
 from analyzer.core.trial import Change, Trial, TrialOutcome
 from analyzer.gate.reading import Subject
 from analyzer.gate.readings import accuracy
+from analyzer.measured import Measured
 from analyzer.progress import SilentProgress
+from analyzer.replan import renewed
 from optimizers.plan import read_plan, write_plan
 from tests.reports import a_key
 from tests.unit.derive.runs import DEVICE, A, B
-from tests.unit.fake_driver import STEP_NS, VERSIONS, FakeDriver, a_capture
+from tests.unit.fake_driver import STEP_NS, VERSIONS, FakeDriver, a_capture, facts
 
 Run = Callable[..., Finished]
 
@@ -137,6 +139,16 @@ def test_a_candidate_that_cannot_be_had_here_gives_way_to_the_default_with_the_r
     finished = run(FakeDriver(device="cpu"), old_plan())
     assert f"cuda_graphs for graph {A}: " in " | ".join(finished.report.notes)
     assert "CUDA device" in " | ".join(finished.report.notes)
+
+
+def test_an_eager_backward_follows_its_forward_and_is_no_news() -> None:
+    backward = replace(A, direction=Direction.BACKWARD)
+    graphs = tuple(replace(a_capture().graphs[0], key=key) for key in (A, backward))
+    measured = Measured(facts=facts(), versions=VERSIONS, capture=replace(a_capture(), graphs=graphs))
+    old = replace(measured.plan_of({A.digest: "eager"}), device="unknown")
+    found = renewed(old, "old.json", measured)
+    assert [choice.candidate for choice in found.plan.choices] == ["eager", "eager"]
+    assert found.notes == ()
 
 
 @pytest.mark.parametrize("choice", ["warp_drive", "cuda_graphs+warp_drive"])

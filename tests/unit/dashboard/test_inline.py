@@ -13,7 +13,7 @@ import pytest
 
 import analyzer
 from analyzer.core.errors import MissingExtraError, UnreadableFileError
-from analyzer.reporting.json import write_report
+from analyzer.reporting.json import report_at, write_report
 from dashboard import app as app_module
 from dashboard import inline
 from dashboard.inline import InlineDashboard, folder_of, show
@@ -84,7 +84,7 @@ def test_a_report_whose_folder_is_still_the_same_is_shown_from_there(tmp_path: P
     folder = tmp_path / "my run"
     folder.mkdir()
     a_run_folder(folder)
-    report = a_report(next_command=f"analyze dashboard '{folder}'")
+    report = a_report(next_command=f"analyze dashboard '{folder}'", headline="of this run")
     assert folder_of(report) is None, "another report lies there"
     write_report(report, folder / "report.json")
     assert folder_of(report) == folder
@@ -92,6 +92,12 @@ def test_a_report_whose_folder_is_still_the_same_is_shown_from_there(tmp_path: P
     assert folder_of(a_report(next_command=f"analyze dashboard '{folder}", headline="x")) is None
     assert folder_of(a_report(next_command="analyze model.py")) is None
     assert folder_of(a_report(next_command="analyze dashboard a b")) is None
+
+
+def test_a_loaded_report_is_shown_with_its_timelines_wherever_its_folder_was_moved(tmp_path: Path) -> None:
+    a_run_folder(tmp_path)
+    write_report(a_report(next_command="analyze dashboard runs/gone"), tmp_path / "report.json")
+    assert folder_of(report_at(tmp_path)) == tmp_path
 
 
 def test_what_is_not_there_or_empty_is_an_error_and_no_server(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

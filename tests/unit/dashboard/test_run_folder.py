@@ -41,7 +41,7 @@ def whole_run(tmp_path: Path) -> Path:
 
 def test_a_whole_run_is_read_whole(whole_run: Path) -> None:
     data = read_run(whole_run)
-    assert data.report == a_report()
+    assert data.report == a_report(next_command=f"analyze dashboard {whole_run}")
     assert [side.name for side in data.sides] == ["before", "after"]
     for side in data.sides:
         assert side.recording is not None

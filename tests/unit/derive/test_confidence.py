@@ -158,6 +158,13 @@ def test_gaps_of_the_devices_own_do_not_drift_with_the_host() -> None:
     assert _sure(gaps, Bound.LATENCY) > _sure(late, Bound.CPU)
 
 
+def test_a_host_that_was_seen_to_drift_further_is_less_sure_unless_it_is_the_device() -> None:
+    late = _evidence(STARVED=7 * MS, MEMORY=3 * MS)
+    assert _sure(replace(late, host_drift=0.7), Bound.CPU) < _sure(late, Bound.CPU) - 0.05
+    on_cpu = replace(late, is_host=True)
+    assert _sure(replace(on_cpu, host_drift=0.7), Bound.CPU) == _sure(on_cpu, Bound.CPU)
+
+
 def test_a_region_of_many_kernels_takes_a_few_milliseconds() -> None:
     kernels = tuple(KernelPoint(Part.MEMORY, 5_000 + i, 10.0, 2_200.0 + i) for i in range(3_000))
     evidence = replace(_evidence(STARVED=5 * MS, MEMORY=5 * MS), kernels=kernels)

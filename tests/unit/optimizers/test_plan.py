@@ -82,6 +82,11 @@ def test_the_same_plan_gives_the_same_file_that_a_person_can_read(path: Path) ->
     assert len(text.splitlines()) > 10
 
 
+def test_a_plan_that_leaves_the_model_alone_runs_every_graph_as_it_is_whatever_it_names() -> None:
+    left = replace(PLAN, is_compiled=False)
+    assert {left.candidate(choice.key) for choice in left.choices} == {left.candidate(a_key(9))} == {"eager"}
+
+
 def test_a_graph_the_plan_does_not_name_takes_the_default() -> None:
     assert PLAN.candidate(a_key(1)) == "cpp_wrapper"
     assert PLAN.candidate(a_key(9)) == FUSED

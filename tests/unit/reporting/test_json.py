@@ -28,7 +28,7 @@ from analyzer.core.samples import Samples
 from analyzer.core.trial import Accuracy, Comparison
 from analyzer.core.verdict import Saving, Verdict
 from analyzer.reporting import wire
-from analyzer.reporting.json import decode_report, encode_report, read_report, write_report
+from analyzer.reporting.json import REPORT_FILE, decode_report, encode_report, read_report, report_at, write_report
 from tests.reports import a_candidate, a_comparison, a_graph, a_report, an_accuracy, an_empty_report
 
 
@@ -259,3 +259,21 @@ def test_any_report_survives_its_round_trip(report: Report) -> None:
     encoded = encode_report(report)
     assert decode_report(encoded, "report.json") == report
     assert encode_report(decode_report(encoded, "report.json")) == encoded
+
+
+def test_what_to_type_next_names_the_folder_where_the_report_lies(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    here = tmp_path / "here"
+    here.mkdir()
+    monkeypatch.chdir(tmp_path)
+    stays = a_report(next_command="analyze dashboard here")
+    write_report(stays, here / REPORT_FILE)
+    assert report_at(here) == report_at(here / REPORT_FILE) == stays, "another way to the same folder"
+    write_report(dataclasses.replace(stays, next_command="analyze dashboard gone"), here / REPORT_FILE)
+    assert report_at("here").next_command == "analyze dashboard here"
+    again = dataclasses.replace(stays, next_command="analyze model.py")
+    write_report(again, here / REPORT_FILE)
+    assert report_at(here) == again
+    write_report(dataclasses.replace(stays, next_command="analyze dashboard gone"), here / "kept.json")
+    assert report_at(here / "kept.json").next_command == "analyze dashboard gone", "no run lies there"

@@ -111,6 +111,27 @@ def test_of_a_short_step_calling_it_is_a_large_part_and_no_finding() -> None:
     assert len(judge(facts(regions=(replace(region, kernels_per_step=3.0),), step_ns=60_000))) == 1
 
 
+def test_between_two_sets_of_inputs_there_is_no_graph_break_to_fix() -> None:
+    again = GapKey(a_key(1), a_key(1))
+    broken = captured(a_captured_graph(1, ended_by=a_break()), a_captured_graph(2))
+    (idle,) = judge(facts(regions=(a_region(again, elapsed_ns=4 * MS),), input_sets=3))
+    assert idle.message.startswith("what runs between the calls of two sets of inputs takes 40 %")
+    assert "graph break" not in idle.remedy
+    (works,) = judge(facts(regions=(a_region(again, a_budget(starved=3.0, memory=1.0)),), input_sets=3))
+    assert "compile those of the model" in works.remedy
+    (within,) = judge(facts(capture=broken, regions=(a_region(BETWEEN, elapsed_ns=4 * MS),), input_sets=3))
+    assert "the eager gap between two graphs" in within.message
+    assert "graph break" in within.remedy
+
+
+@pytest.mark.parametrize(("starved_us", "is_found"), [(100, False), (101, True)])
+def test_calling_a_model_once_more_for_each_set_is_no_eager_work(starved_us: int, is_found: bool) -> None:
+    host = (HostPart(HostKind.PYTHON, starved_us * 1_000),)
+    budget = replace(a_budget(starved=starved_us / 1_000), starved=host)
+    region = a_region(GapKey(a_key(1), a_key(1)), budget, kernels_per_step=0.0)
+    assert bool(judge(facts(regions=(region,), step_ns=200_000, input_sets=3))) is is_found
+
+
 @pytest.mark.parametrize(("loading_ms", "is_its"), [(2.1, True), (1.9, False)])
 def test_where_a_loader_makes_its_batches_the_loader_is_to_be_mended(loading_ms: float, is_its: bool) -> None:
     first = GapKey(None, a_key(1))

@@ -42,6 +42,13 @@ def test_several_entries_are_told_to_become_fewer() -> None:
     assert finding.where == at("/home/ada/net.py:20")
 
 
+def test_one_entry_for_each_set_of_inputs_is_no_graph_break() -> None:
+    again = _guards(GapKey(a_key(1), a_key(1)), 2 * MS)
+    (finding,) = judge(facts(activity=_entered(_guards(), again), input_sets=2))
+    assert finding.count == 2
+    assert "graph breaks" not in finding.remedy
+
+
 def test_cheap_guards_and_guards_that_the_queue_hides_are_silent() -> None:
     assert judge(facts(activity=_entered(_guards(ns=MS // 2 - 1)))) == ()
     assert judge(facts(activity=_entered(_guards(ns=3 * MS), entry_cost_ns=0))) == ()
