@@ -12,10 +12,11 @@ from benchmarks.plans.summary import against, best_rival, checks, median_ns, spr
 INTRODUCTION = """# Plans against global settings
 
 `python -m benchmarks.plans run`, then `show`. Medians of steps taken in turn in one process per model, ms a step; ± is
-half the distance between the quartiles. "Over the best" is the best rival's median over the plan's: above 1 the plan is
-faster; the interval is of 95 %. The plan is what `analyze MODEL` found by itself in an empty compile cache, and is
-measured as production runs it, through `analyzer.optimize`. A plan that leaves a model alone is eager; where nothing of
-a model was captured there is nothing to plan, and the model itself stands for it.
+half the distance between the quartiles. "Over the best" is the median ratio of the best rival's step to the plan's,
+pair by pair, which on a host of two speeds is not quite that of the medians: above 1 the plan is faster; the interval
+is of 95 %. The plan is what `analyze MODEL` found by itself in an empty compile cache, and is measured as production
+runs it, through `analyzer.optimize`. A plan that leaves a model alone is eager; where nothing of a model was captured
+there is nothing to plan, and the model itself stands for it.
 """
 
 

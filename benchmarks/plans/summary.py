@@ -143,7 +143,10 @@ def _ten_graphs(measurements: Sequence[Measurement]) -> tuple[Check, ...]:
         replayed = [one for one in found.search.chosen if _GRAPH in one.candidate]
         others = [one for one in found.search.chosen if "cpp_wrapper" in one.candidate and one not in replayed]
         text = f"{len(replayed)} as CUDA graphs, {len(others)} with the C++ wrapper"
-        is_mixed = len(replayed) == len(found.search.chosen) // 2 and bool(others)
+        rest = [one.candidate for one in found.search.chosen if one not in replayed and one not in others]
+        text += "".join(f", {rest.count(name)} {name}" for name in dict.fromkeys(rest))
+        half = len(found.search.chosen) // 2
+        is_mixed = bool(half) and len(replayed) == half and len(others) == half
         best = against(found, best_rival(found))
         is_faster = None if best is None else best.low > 1
         return (

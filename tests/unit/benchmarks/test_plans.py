@@ -99,6 +99,9 @@ def test_ten_graphs_are_mixed_and_faster_beyond_noise() -> None:
     assert [check([mixed], f"ten graphs: {what}").meets for what in ("what", "faster")] == [Meets.MET, Meets.MET]
     assert [check([found], f"ten graphs: {what}").meets for what in ("what", "faster")] == [Meets.MISSED, Meets.MET]
     assert check([a_measurement(TEN_GRAPHS, plan=1.999)], "ten graphs: faster").meets is Meets.MISSED
+    other = replace(found, search=replace(found.search, chosen=(*chosen[1:], Chosen("0.inference", "fused"))))
+    told = check([other], "ten graphs: what")
+    assert (told.found, told.meets) == ("5 as CUDA graphs, 4 with the C++ wrapper, 1 fused", Meets.MISSED)
 
 
 def test_wall_time_is_of_models_of_one_graph_and_the_worst_counts() -> None:
