@@ -15,7 +15,7 @@ from analyzer.core.samples import Interval
 from analyzer.core.settings import Objective
 from analyzer.core.trial import Trial, TrialOutcome
 from analyzer.derive.compare import MIN_CHANGE
-from optimizers.contenders import Contender, Contenders
+from optimizers.contenders import Contender, Contenders, Role
 from optimizers.goal import Goal, goal_notes
 from optimizers.joint import BEST_OF_EACH, TIE, Wins, best_whole, joint_trials
 from optimizers.pace import Pace, Proposal, fitting, no_time_notes
@@ -154,7 +154,23 @@ class _Search:
             for proposal in taken:
                 if not self._has_lost_elsewhere(proposal):
                     self._measure(proposal)
-            left = tuple(proposal for proposal in left if proposal not in taken)
+            left = tuple(self._on_the_best(proposal) for proposal in left if proposal not in taken)
+
+    def _on_the_best(self, proposal: Proposal) -> Proposal:
+        """Other kernels on top of what was seen to be the best of their graph since they were proposed: what wins adds
+        up so with one trial each. Not where a backward may want others than its forward, which trials apart tell.
+        """
+        target, contender = proposal.target, proposal.contender
+        best = max((t for t in self._of(target) if self._gain(t)), key=self._gain, default=None)
+        base = self._all.find(best.candidate) if best is not None and not target.has_backward else None
+        if base is None or contender.is_asked or contender.role not in (Role.KERNELS, Role.BOTH):
+            return proposal
+        both = self._all.together(base, contender)
+        if both is None or both.id == base.id or (target.digest, both.id) in self._trials:
+            return proposal
+        refusal = self._all.refusal(both, has_backward=target.has_backward)
+        is_worth = refusal is None and why_not(target, both, self._of(target), self._all) is None
+        return Proposal(target, both) if is_worth else proposal
 
     def _has_lost_elsewhere(self, proposal: Proposal) -> bool:
         """Whether it is left out for what it gave on other graphs of the same verdict; its trial says so."""
@@ -183,7 +199,8 @@ class _Search:
         left = clock(round(max(self._lab.left_s() or 0.0, 0.0) * NS_PER_S))
         for proposal in proposals:
             needed = clock(round((base_s + self._pace.need_s(proposal)) * NS_PER_S))
-            self._leave_for_time(proposal, f"it takes about {needed}, and {left} was left for it")
+            rest = left if left != needed else "a little less"
+            self._leave_for_time(proposal, f"it takes about {needed}, and {rest} was left for it")
 
     def _prepare(self) -> None:
         wanted: dict[str, list[str]] = {target.digest: [] for target in self._targets}

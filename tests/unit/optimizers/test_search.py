@@ -272,6 +272,23 @@ def find_asked(target: Target) -> list[dict[str, str]]:
     return lab.asked
 
 
+def test_kernels_are_tried_on_top_of_what_won_before_them() -> None:
+    """A Granite on an H200 had time for four trials: each of three apart, and no two of them together."""
+    savings = {("a", "cuda_graphs"): 3 * MS, ("a", "frozen"): MS, ("a", "grouped"): MS}
+    lab = FakeLab(additive(savings), left=60.0, keeps=True, ratio={"cuda_graphs": 1.5, "frozen": 1.1, "grouped": 1.0})
+    found = find((a_target("a", share=0.9, starved=0.7),), lab, CUDA_GRAPHS, FROZEN, GROUPED)
+    tried = [choices["a"] for choices in lab.asked]
+    assert tried == ["cuda_graphs", "frozen+cuda_graphs", "frozen+grouped+cuda_graphs"]
+    assert found.best == {"a": "frozen+grouped+cuda_graphs"}
+
+
+def test_what_did_not_win_is_not_built_upon() -> None:
+    savings = {("a", "cuda_graphs"): 3 * MS, ("a", "frozen"): -MS, ("a", "grouped"): MS}
+    lab = FakeLab(additive(savings), left=60.0, keeps=True, ratio={"cuda_graphs": 1.5, "frozen": 1.1, "grouped": 1.0})
+    found = find((a_target("a", share=0.9, starved=0.7),), lab, CUDA_GRAPHS, FROZEN, GROUPED)
+    assert found.best == {"a": "grouped+cuda_graphs"}
+
+
 def test_what_won_apart_is_tried_together() -> None:
     savings = {("a", "frozen"): 2 * MS, ("a", "cuda_graphs"): MS, ("a", "max_autotune"): MS}
     lab = FakeLab(additive(savings))
@@ -459,6 +476,13 @@ def test_what_does_not_fit_the_time_is_named_with_what_was_predicted_for_it() ->
     assert "max_autotune+cuda_graphs (no prediction)" in found.notes[0]
     assert lab.left is not None
     assert lab.left > 0
+
+
+def test_what_is_left_is_not_said_to_be_what_is_needed() -> None:
+    """Of 90 s, 89.6 were left."""
+    lab = FakeLab(additive({}), left=106.6)
+    found = find((a_target("a", share=0.9, starved=0.6, room=0.5),), lab, CUDA_GRAPHS, MAX_AUTOTUNE)
+    assert reason(found, "max_autotune") == "it takes about 1 min 30 s, and a little less was left for it"
 
 
 def test_the_note_says_how_much_was_foretold() -> None:
