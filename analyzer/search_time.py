@@ -21,7 +21,7 @@ of several graphs is compiled no more often for it, but each is tried alone."""
 
 VERIFY_S: Final = 9.0
 """What measuring the plan takes at the end beside compiling it: four seconds of samples in turn, two clean passes, a
-trace."""
+trace. For that, a C++ wrapper on a CPU is built once more: 3 to 5 s for BERT and GPTlite in small, on two cores."""
 
 RECOMPILE_SHARE: Final = 0.3
 """Of the first compilation, what compiling the plan takes with its kernels in torch's cache. Of six models of one graph

@@ -64,9 +64,6 @@ from optimizers.candidates.pair import Pair, changes_of, pair_of
 from optimizers.outline import outline_of
 from optimizers.trials import Choices, Outline
 
-KERNEL_ROWS_ON_CPU: Final = (("cpp.enable_kernel_profile", True),)
-"""Inductor's C++ kernels name themselves in a trace only with this. Off the profiler it costs 10 ns a kernel."""
-
 VERIFY_S: Final = 4.0
 """Wall time of the last measurement, before against after: nearly three times that of a trial."""
 
@@ -376,14 +373,15 @@ class Session:
         self._code = KeptCode()
         if not plan.is_compiled:
             return self._eager
-        # A plan of defaults is the default: measured against itself it shows the noise, and is compiled once.
-        return default if plan.is_default else self._stepper(WatchedPlan(plan, self._watch()))
+        if plan.is_default:
+            # Measured against itself it shows the noise, and is compiled once.
+            return default
+        self._log.forget_kernels()
+        return self._stepper(WatchedPlan(plan, self._watch()))
 
     def _watch(self) -> Watch:
-        device = self._workload.device
         announcer = Announcer(self._announce, self._log, self._clock, self._code)
-        rows = KERNEL_ROWS_ON_CPU if device == "cpu" else ()
-        return Watch(device, self._probe, announcer, rows, lambda: time.monotonic() > self._ends_s)
+        return Watch(self._workload.device, self._probe, announcer, lambda: time.monotonic() > self._ends_s)
 
     def _stepper(self, backend: Any) -> Stepper:
         return Stepper(self._workload, torch_compat.compiled_model(self._workload.model, backend), self._state)

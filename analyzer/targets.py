@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import Final, TypeVar
 
 from analyzer.core.budget import Part
+from analyzer.core.device import Device
 from analyzer.core.errors import UsageError
 from analyzer.core.graphs import Capture, Direction, GraphKey
 from analyzer.core.quantities import NS_PER_S
@@ -14,7 +15,13 @@ from analyzer.core.spelling import did_you_mean
 from analyzer.core.timing import RegionTiming, Timing
 from analyzer.core.verdict import Bound
 from analyzer.derive.budget import RegionBudget
-from analyzer.derive.predict import Replayed, host_lead_ns, predict_cpp_wrapper, predict_cuda_graphs
+from analyzer.derive.predict import (
+    Replayed,
+    host_lead_ns,
+    predict_cpp_wrapper,
+    predict_cpp_wrapper_on_cpu,
+    predict_cuda_graphs,
+)
 from analyzer.diagnosis import Judged
 from analyzer.doubts import DRIFT
 from analyzer.measured import Measured
@@ -151,6 +158,7 @@ def _target(digest: str, measured: Measured) -> Target | None:
         compile_s=None if compile_ns is None else compile_ns / NS_PER_S,
         has_backward=any(isinstance(r.region, GraphKey) and r.region.direction is Direction.BACKWARD for r in mine),
         outline=measured.outlines.get(digest),
+        paced=frozenset((EAGER.id, *_FROM_CPP)),
     )
 
 
@@ -172,13 +180,21 @@ def _predicted(
     keys = [r.region for r in mine if isinstance(r.region, GraphKey)]
     is_host = measured.facts is not None and measured.facts.device == "cpu"
     replay_ns = None if is_host else _sum([measured.predicted_ns.get(key) for key in keys])
-    budgets = [j.budget.budget for j in judged]
-    cpp_ns = _sum([None if b is None else predict_cpp_wrapper(b, is_host=is_host) for b in budgets])
+    cpp_ns = _sum([_from_cpp_ns(j.budget, measured.device if is_host else None) for j in judged])
     found: dict[str, int | None] = {EAGER.id: _as_it_is_ns(mine, measured, elapsed_ns)}
     found.update(dict.fromkeys(_REPLAYED, replay_ns))
     # A direction that was timed and not seen by the profiler would be missing from the sum.
-    found.update(dict.fromkeys(_FROM_CPP, cpp_ns if len(budgets) == len(keys) else None))
+    found.update(dict.fromkeys(_FROM_CPP, cpp_ns if len(judged) == len(keys) else None))
     return found
+
+
+def _from_cpp_ns(region: RegionBudget, cpu: Device | None) -> int | None:
+    """With the C++ wrapper; `cpu` None: on a GPU."""
+    if region.budget is None:
+        return None
+    if cpu is None:
+        return predict_cpp_wrapper(region.budget)
+    return predict_cpp_wrapper_on_cpu(region.budget, region.kernels_per_step, cpu)
 
 
 def _as_it_is_ns(mine: Sequence[RegionTiming], measured: Measured, elapsed_ns: int) -> int | None:

@@ -11,23 +11,24 @@ from typing import Final
 from analyzer.core.graphs import CudaGraphSkip, GraphKey, SourceLine
 from collectors.sources import frames, user_line
 
-_REFUSED: Final = "skipping cudagraphs"
-"""How torch begins when a graph is left without: when it compiles, or, for inputs that are written to, at the first
-call, where it knows which of them are outputs of another CUDA graph."""
+_REFUSED: Final = "skipping cudagraph"
+"""How torch begins when a graph is left without: when it compiles; for inputs that are written to, at the first call,
+where it knows which of them are outputs of another CUDA graph; and once it has recorded a graph too often
+(`CUDAGraphTreeManager._run` in torch/_inductor/cudagraph_trees.py, of one `cudagraph`)."""
 
 _LEFT_OUT: Final = "cudagraph partition due to "
-"""How torch 2.11 begins when it takes a graph apart. Later ones name each operation, and below it its stack."""
+"""How a reason begins for which torch took a graph apart; torch itself names each operation, and below it its stack."""
 
 UNNAMED_PARTITION: Final = f"{_LEFT_OUT}operations that torch did not name"
 """The reason that stands where torch is silent."""
 
 _OPERATION: Final = re.compile(r"^\s+\S+: reason=(?P<reason>.+?), ir=\w+")
-"""`Scheduler._log_non_cudagraphable_node` in torch/_inductor/scheduler.py, 2.13."""
+"""`Scheduler._log_non_cudagraphable_node` in torch/_inductor/scheduler.py, the same in 2.11 and 2.13."""
 _OF_A_STACK: Final = " " * 9
 _OF_THE_DEFAULT: Final = "partition includes all ops when cudagraphs is disabled"
 """What torch says of each operation where it was asked for no CUDA graph."""
 
-_SKIP_WORDS: Final = (_REFUSED, _LEFT_OUT, "disabling cudagraphs")
+_SKIPPED: Final = (_REFUSED, "disabling cudagraphs")
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,7 +96,7 @@ class CudaGraphLog:
         text = re.sub(r"\s+", " ", message).strip()
         if key is not None and message.startswith(_REFUSED):
             self.add_refusal(key, where, text)
-        elif any(word in message for word in _SKIP_WORDS):
+        elif message.startswith(_SKIPPED):
             self.add_skip(key, where, text)
 
     def _place(self, stack: str) -> None:

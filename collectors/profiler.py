@@ -12,6 +12,7 @@ from torch.profiler import ProfilerActivity, profile, record_function
 
 from analyzer.core.errors import UsageError
 from analyzer.core.trace import PREPARE_RANGE
+from collectors import torch_compat
 from collectors.probe import Probe, ProbeMode
 from collectors.step import Stepper
 
@@ -22,14 +23,16 @@ PROFILED_STEPS: Final = 3
 def profile_steps(stepper: Stepper, probe: Probe, path: Path, *, steps: int = PROFILED_STEPS) -> int:
     """Record `steps` steps into `path` (.json.gz), each inside `ProfilerStep#N` with its wait for the device.
 
-    What must happen between steps lies inside `graphbound::prepare`. Returns the median wall time of a profiled step
+    What must happen between steps lies inside `graphbound::prepare`. On a CPU the kernels of what is compiled have rows
+    here, and here alone: what is timed is what production compiles. Returns the median wall time of a profiled step
     in ns, so that what the profiler costs can be said. The file appears whole or not at all: raises UsageError where
     it cannot be written.
     """
     probe.mode = ProbeMode.RANGE
     try:
-        with quiet_profiler():
-            # The first recording of a process pays for the profiler's own start, so it is thrown away.
+        with quiet_profiler(), rows_on(stepper.workload.device):
+            # The first recording of a process pays for the profiler's own start, and the first step with rows may have
+            # to compile them, so it is thrown away.
             with _recording(stepper):
                 stepper.timed()
             with _recording(stepper) as recording:
@@ -45,6 +48,11 @@ def profile_steps(stepper: Stepper, probe: Probe, path: Path, *, steps: int = PR
         message = f"the trace {path} could not be written: {error.strerror or error}"
         raise UsageError(message, hint="choose a folder with --out") from error
     return sorted(times)[steps // 2]
+
+
+def rows_on(device: str) -> contextlib.AbstractContextManager[None]:
+    """On a CPU, rows of the compiled kernels while the block runs; a GPU's kernels are in a trace anyway."""
+    return torch_compat.kernel_rows() if device == "cpu" else contextlib.nullcontext()
 
 
 def _recording(stepper: Stepper) -> profile:

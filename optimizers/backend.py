@@ -94,12 +94,11 @@ class SwitchedGraph:
 
 @dataclass(frozen=True, slots=True)
 class Watch:
-    """What is put around every compilation and call of a measured run. `extra` are further Inductor settings."""
+    """What is put around every compilation and call of a measured run; what is compiled is what production compiles."""
 
     device: str
     probe: Probe
     observer: Observer
-    extra: tuple[tuple[str, object], ...] = ()
     is_over: Callable[[], bool] = lambda: False
     """Whether no time is left to compile anything but the default."""
 
@@ -132,9 +131,6 @@ class WatchedCompile:
         finally:
             observer.finished(self.key, self._named)
         return self._watch.probe.around(self.key, call)
-
-    def patches(self) -> dict[str, object]:
-        return dict(self._watch.extra)
 
     def before(self, direction: Direction, aot: GraphModule) -> None:
         key = GraphKey(self.key.digest, direction)

@@ -28,7 +28,6 @@ NOTHING_TO_MERGE: Final = "no two linear layers of the graph take the same input
 class CompileHooks(Protocol):
     """What one compilation asks and tells while it runs."""
 
-    def patches(self) -> dict[str, object]: ...
     def before(self, direction: Direction, aot: GraphModule) -> None: ...
     def compile_inner(
         self, aot: GraphModule, inputs: Sequence[Any], patches: dict[str, object], kwargs: Mapping[str, Any]
@@ -40,9 +39,6 @@ class CompileHooks(Protocol):
 
 class Unwatched:
     """Production: nobody is told and nothing is put around a call."""
-
-    def patches(self) -> dict[str, object]:
-        return {}
 
     def before(self, direction: Direction, aot: GraphModule) -> None:
         pass
@@ -79,9 +75,9 @@ def _compiled(
     graph: GraphModule, inputs: Sequence[Any], forward: Candidate, backward: Candidate, watch: CompileHooks
 ) -> Callable[..., Any]:
     """The graph as it is to be compiled, by Inductor or ahead of time."""
-    patches = dict(forward.patches) | watch.patches()
+    patches = dict(forward.patches)
     if forward.is_packaged:
-        package = partial(_packaged, patches=dict(forward.patches))
+        package = partial(_packaged, patches=patches)
         return compile_with_constants(graph, inputs, package, watch.weights_changed)
     quantizing = next((change for change in forward.changes if change in QUANTIZING), None)
     if quantizing is not None:
@@ -155,7 +151,7 @@ def _inner(
         if candidate.fuses_matvecs and not fuse_matvecs(aot) and direction is not Direction.BACKWARD:
             raise RefusedError(NO_MATVEC)
         with _precision(candidate):
-            output_code = watch.compile_inner(aot, aot_inputs, patches | watch.patches(), kwargs)
+            output_code = watch.compile_inner(aot, aot_inputs, patches, kwargs)
         if "tf32" in candidate.changes:
             torch_compat.wrap_compiled(output_code, torch_compat.under_tf32)
         watch.after(direction, output_code)

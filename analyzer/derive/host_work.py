@@ -32,7 +32,7 @@ OPERATOR: Final = re.compile(r"(?!autograd::|torch::autograd::|torch::jit|profil
 """Rows that went through the dispatcher, custom operators included; `autograd::engine::…` and `…Backward0` did not."""
 
 INDUCTOR_KERNEL: Final = re.compile(r"(?:graph_\d+_)?(?:cpp|triton)_\w+")
-"""Rows of Inductor's own kernels (`graph_0_cpp_fused_relu_1` with `cpp.enable_kernel_profile`)."""
+"""Rows of Inductor's own kernels (`graph_0_cpp_fused_relu_1` in a trace with `cpp.enable_kernel_profile`)."""
 
 
 def is_work(name: str) -> bool:

@@ -22,9 +22,12 @@ WRAPPER_SAVED_ON_GPU: Final = 0.9
 """Of the device's starved time that Inductor's Python wrapper causes, what the C++ wrapper saves, launches included:
 0.63, 0.93, 1.15 and 1.15 in four trials of two models on three H200s (torch 2.11)."""
 
-WRAPPER_SAVED_ON_CPU: Final = 0.09
-"""The same on a CPU, where most of what is called the wrapper's is the start of parallel kernels: 0.09 in each of three
-trials of two models (torch 2.13, 2 cores)."""
+CALL_SAVED_ON_CPU: Final = 1.5
+"""What the C++ wrapper saves of a call of a kernel or an operator on a CPU, in operations on empty tensors
+(`Device.empty_op_ns`): 1.5 to 2.0 in four models of one graph (31 to 70 calls a step), 0.65 in a fifth (144 calls, each
+of one layer of few inputs) and 0.35 in ten graphs of 12 calls, each of which its own call costs more (torch 2.13 on 2
+cores of an EPYC, steps in turn, one and two threads). That is 0 to 2 % of a step too much or too little in the first
+four, 11 % in the fifth."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,15 +62,25 @@ def predict_cuda_graphs(region: Replayed, device: Device) -> int | None:
     return round(region.busy_ns + device.kernel_gap_ns * region.kernels + _copying_ns(region, device) + waited_ns)
 
 
-def predict_cpp_wrapper(budget: Budget, *, is_host: bool) -> int | None:
-    """Nanoseconds a step that a region takes with its kernels called from compiled C++; `is_host` on a CPU.
+def predict_cpp_wrapper(budget: Budget) -> int | None:
+    """Nanoseconds a step that a region of a GPU takes with its kernels launched from compiled C++.
 
     None where it is not known what the host did while the device was starved.
     """
     if budget.starved is None:
         return None
     wrapper_ns = sum(part.ns for part in budget.starved if part.kind is HostKind.WRAPPER)
-    return round(budget.elapsed_ns - (WRAPPER_SAVED_ON_CPU if is_host else WRAPPER_SAVED_ON_GPU) * wrapper_ns)
+    return round(budget.elapsed_ns - WRAPPER_SAVED_ON_GPU * wrapper_ns)
+
+
+def predict_cpp_wrapper_on_cpu(budget: Budget, calls: float | None, device: Device) -> int | None:
+    """The same of a CPU, where a region makes so many calls of kernels and operators a step.
+
+    None where these were not counted, or it was not measured what an operation costs.
+    """
+    if calls is None or device.empty_op_ns is None:
+        return None
+    return max(0, round(budget.elapsed_ns - CALL_SAVED_ON_CPU * device.empty_op_ns * calls))
 
 
 def replay_host_ns(device: Device, inputs: int | None = None) -> float | None:

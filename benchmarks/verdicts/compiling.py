@@ -7,11 +7,11 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from analyzer.core.graphs import Graph
-from analyzer.session import KERNEL_ROWS_ON_CPU
 from analyzer.session_ears import Announcer, CompileClock
 from collectors import torch_compat
 from collectors.capture import GraphLog
 from collectors.probe import Probe, ProbeMode
+from collectors.profiler import rows_on
 from optimizers.backend import SwitchBackend, Watch
 
 
@@ -19,10 +19,10 @@ class WatchedCompiler:
     """Compiles callables with torch's defaults, each call of a graph observed as a session's are."""
 
     def __init__(self, device: str) -> None:
+        self._device = device
         self._probe = Probe(device)
         self._log = GraphLog(root=None, running=lambda: self._probe.current)
-        extra = KERNEL_ROWS_ON_CPU if device == "cpu" else ()
-        watch = Watch(device, self._probe, Announcer(lambda event: None, self._log, CompileClock()), extra)
+        watch = Watch(device, self._probe, Announcer(lambda event: None, self._log, CompileClock()))
         self._backend = SwitchBackend({}, watch)
 
     def __call__(self, function: Callable[..., Any]) -> Callable[..., Any]:
@@ -34,9 +34,10 @@ class WatchedCompiler:
 
     @contextlib.contextmanager
     def ranges(self) -> Iterator[None]:
-        """Put the graphs' ranges into the trace while the block runs."""
+        """Put the graphs' ranges, and on a CPU their kernels, into the trace while the block runs."""
         self._probe.mode = ProbeMode.RANGE
         try:
-            yield
+            with rows_on(self._device):
+                yield
         finally:
             self._probe.mode = ProbeMode.OFF

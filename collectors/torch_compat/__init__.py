@@ -10,6 +10,7 @@ from collectors.torch_compat.compiling import (
     cpp_wrapper_patches,
     wrap_compiled,
 )
+from collectors.torch_compat.cpp_rows import kernel_rows
 from collectors.torch_compat.graphs import (
     aten_example,
     called_name,
@@ -125,6 +126,7 @@ __all__ = [
     "is_torch_op",
     "kept_parameters",
     "kernel_facts",
+    "kernel_rows",
     "load_package",
     "mark_step_begin",
     "may_write",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
@@ -11,7 +12,7 @@ import torch
 from torch import nn
 
 from analyzer.core.graphs import Direction, GraphKey
-from analyzer.core.plan import FUSED
+from analyzer.core.plan import FUSED, Choice, Plan
 from analyzer.core.samples import Samples
 from analyzer.core.settings import Mode
 from analyzer.core.trial import RegionTime, Trial, TrialOutcome
@@ -19,6 +20,7 @@ from analyzer.session import Session
 from analyzer.session_ears import CompileClock
 from analyzer.session_trials import Bench, own_times
 from collectors.capture import GraphLog
+from collectors.readers.kineto import read_trace
 from optimizers.backend import OUT_OF_TIME, Failure
 from optimizers.trials import with_samples
 from tests.workloads import a_workload
@@ -102,6 +104,28 @@ def test_a_backward_can_have_another_candidate_than_its_forward() -> None:
         assert default_ns > 0
     finally:
         session.close()
+
+
+@pytest.mark.slow
+def test_what_is_timed_is_what_production_compiles_and_only_what_is_profiled_has_rows(tmp_path: Path) -> None:
+    session = Session(a_workload(nn.Sequential(nn.Linear(8, 8), nn.Tanh())), lambda event: None)
+    try:
+        session.start()
+        (graph,) = session.capture().graphs
+        session.profile(tmp_path / "before.json.gz")
+        session.prepare_judge()
+        session.build({graph.key.digest: ("cpp_wrapper",)})
+        codes = [code.text for code in session.generated_code()]
+        session.verify(Plan((Choice(graph.key, "cpp_wrapper"),), "cpu", session.versions()))
+        codes += [code.text for code in session.generated_code()]
+        session.profile_plan(tmp_path / "after.json.gz")
+    finally:
+        session.close()
+    assert ["RecordFunction" in code for code in codes] == [False, False]
+    for name in ("before", "after"):
+        names = read_trace(tmp_path / f"{name}.json.gz").names
+        assert "aten::addmm" in names
+        assert any(name.startswith("cpp_fused") for name in names)
 
 
 # -- what torch says of CUDA graphs ---------------------------------------------------------------------------------

@@ -16,6 +16,7 @@ from analyzer.core.plan import FUSED, Choice, Plan
 from analyzer.core.samples import Samples
 from analyzer.core.settings import RunSettings, WorkloadSpec
 from analyzer.core.timing import Crowd
+from analyzer.core.trial import Trial, TrialOutcome
 from analyzer.core.verdict import Bound
 from analyzer.derive.predict import replay_host_ns
 from analyzer.diagnosis import Passes, diagnose
@@ -207,6 +208,30 @@ def test_a_cpp_wrapper_is_foretold_where_it_is_known_what_the_host_did(measured:
         expected = None if split[key] is None else pytest.approx(target.elapsed_ns - 0.9 * wrapper_ns, abs=1)
         assert target.predicted_ns["cpp_wrapper"] == expected
         assert target.predicted_ns["cpp_wrapper_eager"] == target.predicted_ns["cpp_wrapper"]
+
+
+def test_on_a_cpu_a_cpp_wrapper_is_foretold_from_its_calls(measured: Measured) -> None:
+    cpu = replace(DEVICE, kind="cpu", empty_op_ns=1_000.0)
+    assert measured.before is not None
+    for target, key in zip(targets_of(replaced(measured, facts=facts("cpu"), device=cpu)), (A, B), strict=True):
+        judged = measured.before.judged(key)
+        assert judged is not None
+        assert judged.budget.kernels_per_step
+        expected = target.elapsed_ns - 1_500 * judged.budget.kernels_per_step
+        assert target.predicted_ns["cpp_wrapper"] == pytest.approx(expected, abs=1)
+        assert target.predicted_ns["cuda_graphs"] is None
+    unmeasured = replaced(measured, facts=facts("cpu"), device=replace(cpu, empty_op_ns=None))
+    assert [target.predicted_ns["cpp_wrapper"] for target in targets_of(unmeasured)] == [None, None]
+
+
+def test_what_is_foretold_of_a_host_keeps_the_pace_of_the_default_in_turn(measured: Measured) -> None:
+    (target, _) = targets_of(measured)
+    alone = replace(target, predicted_ns={"cpp_wrapper": 300_000, "cuda_graphs": 300_000}, elapsed_ns=400_000)
+    slow = Trial(TrialOutcome.MEASURED, region_ns=500_000, region_against_ns=800_000)
+    assert alone.foretold_ns("cpp_wrapper", slow) == 600_000
+    assert alone.foretold_ns("cuda_graphs", slow) == 300_000, "what the device alone does has its own pace"
+    assert alone.foretold_ns("cpp_wrapper", Trial(TrialOutcome.UNTRIED)) == 300_000
+    assert alone.foretold_ns("frozen", slow) is None
 
 
 def test_what_cannot_be_had_here_is_known_without_trying() -> None:

@@ -53,6 +53,22 @@ def test_a_refusal_at_a_call_is_of_the_candidate_that_was_selected() -> None:
     assert len(log.skips) == 1
 
 
+def test_a_graph_that_was_recorded_too_often_runs_without_from_then_on() -> None:
+    log = _log()
+    log.selected = {KEY.digest: "cuda_graphs"}
+    said = (
+        "skipping cudagraph due to function 0 exceeding max re-recording limit (=128) on cudagraph node None due to x."
+    )
+    _told(log, said)
+    assert log.refusal(KEY.digest, "cuda_graphs") == said
+
+
+def test_a_part_that_the_user_has_torch_leave_out_for_its_size_is_no_refusal() -> None:
+    log = _log()
+    _told(log, "Partition 0 has 2 kernels, below minimum size 4, skipping cudagraph")
+    assert log.skips == ()
+
+
 def test_an_operation_that_is_left_out_is_a_part_with_its_line() -> None:
     log = _log()
     _told(

@@ -14,7 +14,7 @@ from analyzer.core.trace import OpDetail
 from analyzer.core.trace_facts import TracedDevice, TraceFacts
 from analyzer.derive.attribution import attribute
 from analyzer.derive.costs.launch import Launch, launch_of
-from analyzer.derive.costs.layouts import TILE_SLOTS
+from analyzer.derive.costs.layouts import NARROW_TILE_SLOTS, TILE_SLOTS
 from analyzer.derive.costs.placing import (
     DIVISION_SLOTS,
     ELEMENT_SLOTS,
@@ -123,16 +123,35 @@ IMAGE = OpDetail(
 )
 
 
-@pytest.mark.parametrize(("grid", "moved"), [((1568, 1, 8), 8 * 3 * 224 * 224 * 4), ((2, 1, 64), 64 * 3 * 7 * 7 * 4)])
-def test_the_launch_tells_which_tensor_changes_its_layout(grid: tuple[int, ...], moved: int) -> None:
+NARROW = replace(IMAGE, shapes=((8, 64, 56, 56), (64, 64, 3, 3), *IMAGE.shapes[2:]))
+TURNED = replace(
+    IMAGE,
+    shapes=((8, 3, 224, 224), (3, 64, 7, 7), *IMAGE.shapes[2:]),
+    dtypes=("float", "float", *("ScalarList",) * 4, *("Scalar",) * 4),
+    values=("", "", "[3, 3]", "[0, 0]", "[2, 2]", "[1, 1]", "1", "False", "False", "True"),
+)
+
+
+@pytest.mark.parametrize(
+    ("op", "detail", "grid", "moved", "each"),
+    [
+        ("aten::cudnn_convolution", IMAGE, (1568, 1, 8), 8 * 3 * 224 * 224 * 4, TILE_SLOTS),
+        ("aten::cudnn_convolution", IMAGE, (2, 1, 64), 64 * 3 * 7 * 7 * 4, TILE_SLOTS),
+        ("aten::cudnn_convolution", NARROW, (1, 2, 64), 64 * 64 * 3 * 3 * 4, NARROW_TILE_SLOTS),
+        ("aten::cudnn_convolution_transpose", TURNED, (1568, 1, 8), 8 * 3 * 224 * 224 * 4, TILE_SLOTS),
+    ],
+)
+def test_the_launch_tells_which_tensor_changes_its_layout(
+    op: str, detail: OpDetail, grid: tuple[int, ...], moved: int, each: int
+) -> None:
     name, launch = "cudnn::nchwToNhwcKernel<float, float>", Launch(grid, 256)
-    whole = cost_of("aten::cudnn_convolution", IMAGE, name, launch)
+    whole = cost_of(op, detail, name, launch)
     assert whole is not None
-    stage = stage_of("aten::cudnn_convolution", IMAGE, name, whole, launch)
+    stage = stage_of(op, detail, name, whole, launch)
     assert stage is not None
     assert not stage.is_shared
     assert stage.cost.bytes == 2 * moved
-    assert stage.cost.instructions == TILE_SLOTS * 32 * 32 * math.prod(grid)
+    assert stage.cost.instructions == each * 32 * 32 * math.prod(grid)
 
 
 def test_without_a_launch_that_fits_both_tensors_share_what_the_change_costs() -> None:
@@ -311,8 +330,28 @@ def test_a_thread_of_a_batch_norm_first_loads_what_holds_for_its_channel() -> No
         assert stage.cost.instructions == PLANE_SLOTS * 96 + PLANE_THREAD_SLOTS * 6 * threads
 
 
-@pytest.mark.parametrize(("side", "is_counted"), [(3, True), (7, False)])
-def test_a_depthwise_filter_of_another_size_was_counted_by_nobody(side: int, is_counted: bool) -> None:
+def test_padding_of_channels_is_written_element_by_element_and_so_read_again_where_the_cache_is_small() -> None:
+    detail = OpDetail(
+        shapes=((2, 3, 16, 16), (8, 3, 4, 4), *((),) * 7),
+        dtypes=("c10::Half",) * 2 + ("ScalarList",) * 3 + ("Scalar",) * 4,
+        values=("", "", "[0, 0]", "[4, 4]", "[1, 1]", "1", "False", "False", "True"),
+    )
+    padding, turning = "void nhwcAddPaddingKernel<__half, __half, float, true>(x)", "cudnn::nchwToNhwcKernel<__half>(x)"
+    whole = cost_of("aten::cudnn_convolution", detail, padding)
+    assert whole is not None
+    padded, turned = (stage_of("aten::cudnn_convolution", detail, name, whole) for name in (padding, turning))
+    assert padded is not None
+    assert turned is not None
+    read = 2 * (2 * 3 * 16 * 16 + 8 * 3 * 4 * 4)
+    assert (padded.cost.reads, padded.cost.writes) == ((read,), (read * 8 // 3,))
+    assert (padded.cost.rereads, padded.cost.reread_span) == (read * 8 // 3, read + read * 8 // 3)
+    assert (turned.cost.writes, turned.cost.rereads) == ((read,), 0)
+
+
+@pytest.mark.parametrize(("side", "is_counted", "counted"), [(3, True, 32), (5, False, 68), (7, False, 102)])
+def test_an_output_of_a_depthwise_convolution_takes_what_an_h200_counted(
+    side: int, is_counted: bool, counted: int
+) -> None:
     detail = OpDetail(
         shapes=((2, 8, 16, 16), (8, 1, side, side), *((),) * 7),
         dtypes=("c10::Half",) * 2 + ("ScalarList",) * 3 + ("Scalar",) * 4,
@@ -324,3 +363,4 @@ def test_a_depthwise_filter_of_another_size_was_counted_by_nobody(side: int, is_
     stage = stage_of("aten::cudnn_convolution", detail, name, whole)
     assert stage is not None
     assert stage.cost.is_counted is is_counted
+    assert (stage.cost.instructions or 0) / (2 * 8 * 16 * 16) == pytest.approx(counted, rel=0.12)
