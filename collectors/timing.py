@@ -70,15 +70,18 @@ def sample_in_turn(ways: Sequence[tuple[Stepper, Callable[[], None]]], rounds: i
     times: list[list[int]] = [[] for _ in ways]
     for round_number in range(rounds):
         order = range(len(ways)) if round_number % 2 == 0 else range(len(ways) - 1, -1, -1)
+        turns: dict[int, list[int]] = {}
         for index in order:
             stepper, switch = ways[index]
             switch()
             settled_ns = stepper.timed()
             count = max(1, min(MAX_TURN_STEPS, int(TURN_S * 1e9 / max(settled_ns, 1))))
-            times[index] += [stepper.timed() for _ in range(count)]
-    # As many of each, pair by pair: the shortest way may have had more steps a turn.
-    fewest = min(len(values) for values in times)
-    return tuple(Samples(tuple(_thinned(values, fewest))) for values in times)
+            turns[index] = [stepper.timed() for _ in range(count)]
+        # As many of each round, pair by pair: the shortest way may have had more steps a turn.
+        fewest = min(map(len, turns.values()))
+        for index, turn in turns.items():
+            times[index] += _thinned(turn, fewest)
+    return tuple(Samples(tuple(values)) for values in times)
 
 
 def as_it_is() -> None:
@@ -86,7 +89,7 @@ def as_it_is() -> None:
 
 
 def _thinned(values: list[int], count: int) -> list[int]:
-    """`count` of the values, evenly spread over the whole time in which they were taken."""
+    """`count` of the values, evenly spread over the time in which they were taken."""
     return [values[index * len(values) // count] for index in range(count)]
 
 

@@ -135,6 +135,14 @@ def test_a_turn_of_a_short_step_is_several_steps_and_all_ways_get_as_many_sample
     assert len(first.ns) == len(second.ns) == 6
 
 
+def test_a_pair_is_of_one_round_however_many_steps_each_way_had_in_it() -> None:
+    slow_at_first = Steps([50 * MS] * 2 + [6 * MS] * 9)
+    fast = Steps([5 * MS] * 9 + [6 * MS] * 9)
+    first, second = sample_in_turn([(slow_at_first, lambda: None), (fast, lambda: None)], rounds=2)  # type: ignore[list-item]
+    assert first.ns == (50 * MS, *[6 * MS] * 8)
+    assert second.ns == (5 * MS, *[6 * MS] * 8)
+
+
 def test_samples_that_are_thinned_come_from_the_whole_time() -> None:
     assert module._thinned(list(range(12)), 4) == [0, 3, 6, 9]
     assert module._thinned([5, 6], 2) == [5, 6]
