@@ -12,9 +12,10 @@ from numpy.typing import NDArray
 from analyzer.core.budget import Part
 from analyzer.core.device import VECTOR, Device
 from analyzer.core.distinct import numbered
-from analyzer.core.graphs import Graph, GraphKey
+from analyzer.core.graphs import Graph, GraphKey, under_plan
 from analyzer.core.trace import BoolColumn, EventKind, IntColumn
 from analyzer.derive.costs.cost import Cost
+from analyzer.derive.doubt import KernelPoint
 from analyzer.derive.kernel_costs import KernelCosts, from_graphs, from_reference
 from analyzer.derive.reached_rates import OPERATIONS_A_MULTIPLY_ADD
 from analyzer.derive.region_kernels import region_kernels
@@ -23,7 +24,9 @@ from analyzer.derive.roofline import Anomaly, Kernel, matrix_dtype, roof_point
 from analyzer.derive.window import COLLECTIVES
 from dashboard.timeline.recording import GRAPH_KINDS, GraphNames, Recording, name_graphs
 
-_PARTS: Final = tuple(Part)
+_BOUNDS: Final = (*((part, False) for part in Part), (Part.MEMORY, True))
+"""What may bound a kernel, and whether that is shared memory or the first cache."""
+
 MOST_UNKNOWN_NAMES: Final = 5
 
 
@@ -34,7 +37,8 @@ class Mark:
 
     `flops` is None where no arithmetic is counted, as of a copy; `is_rough` where they are instructions counted by
     kind, to a factor of two. `unit` is the peak they run against, None where that is not known (float32 or TF32).
-    `part` is what most of its time is counted as. `series` numbers the graphs, None outside of any.
+    `part` is what bounds most of its time, as counters have it, `is_on_chip` where that is shared memory or the first
+    cache. `series` numbers the graphs, None outside of any.
     """
 
     name: str
@@ -49,6 +53,7 @@ class Mark:
     is_floor: bool
     unit: str | None
     part: Part
+    is_on_chip: bool
     memory_share: float | None
     compute_share: float | None
     anomaly: Anomaly | None
@@ -110,7 +115,7 @@ def roofline(
     labels: Mapping[GraphKey, str] | None = None,
 ) -> Roofline:
     """`graphs` are what Inductor told of its kernels. Where several recordings are of one model, the first lends its
-    costs to the others, whose replayed kernels have no operators.
+    costs to the others, which are under its plan and whose replayed kernels have no operators.
     """
     recordings = [recording for _, recording in sides]
     names = name_graphs(recordings, labels or {})
@@ -120,10 +125,11 @@ def roofline(
             continue
         costs = recording.costs
         if graphs:
-            if recording is not recordings[0]:
+            is_first = recording is recordings[0]
+            if not is_first:
                 first = recordings[0]
                 costs = from_reference(costs, recording.attribution, first.costs, first.attribution)
-            costs = from_graphs(costs, recording.attribution, graphs)
+            costs = from_graphs(costs, recording.attribution, graphs if is_first else under_plan(graphs))
         found.append(_side(_Laid(name, recording, costs, device, names), is_told=bool(graphs)))
     return Roofline(device, tuple(found), names)
 
@@ -154,13 +160,13 @@ def _side(laid: _Laid, *, is_told: bool) -> RoofSide:
         return int(work.own_ns[rows].sum()) / many
 
     own = inside & is_kernel
-    part_of = _told_parts(laid) if is_told else budget.part_of
+    bound_of = _bounds(laid, is_told=is_told)
     unknown = np.flatnonzero(own & ~has_bytes)
     return RoofSide(
         name=laid.name,
         steps=steps,
         is_host=attribution.is_host,
-        marks=_marks(laid, np.flatnonzero(own & has_bytes), part_of, many),
+        marks=_marks(laid, np.flatnonzero(own & has_bytes), bound_of, many),
         kernel_ns=sum_ns(own),
         unknown_ns=sum_ns(own & ~has_bytes),
         unknown_calls=unknown.size / many,
@@ -171,17 +177,26 @@ def _side(laid: _Laid, *, is_told: bool) -> RoofSide:
     )
 
 
-def _told_parts(laid: _Laid) -> IntColumn:
-    """What each row is counted as with the costs that Inductor told: as the report's own verdicts were made."""
+def _bounds(laid: _Laid, *, is_told: bool) -> IntColumn:
+    """The place in _BOUNDS of what bounds each row: by the costs that Inductor told, as the report's own verdicts were
+    made, where it told any.
+    """
     attribution, budget = laid.recording.attribution, laid.recording.budget
     assert budget is not None
+    nobody = _BOUNDS.index((Part.UNKNOWN_KERNELS, False))
+    found: IntColumn = np.asarray([*map(_bound, budget.points), nobody], dtype=np.int64)[budget.point_of]
+    if not is_told:
+        return found
     work = attribution.work
-    found = budget.part_of.copy()
     is_kernel = ~np.isin(attribution.trace.kind[work.row], (EventKind.COPY, EventKind.MEMSET))
     for number, kernels in enumerate(region_kernels(attribution, laid.costs, laid.device, None)):
         rows = np.flatnonzero(work.has_region & (work.region == number) & is_kernel)
-        found[rows] = [_PARTS.index(point.part) for point in kernels.points]
+        found[rows] = [_bound(point) for point in kernels.points]
     return found
+
+
+def _bound(point: KernelPoint) -> int:
+    return _BOUNDS.index((point.part, point.is_on_chip))
 
 
 def _longest(name_id: IntColumn, ns: NDArray[np.float64], names: Sequence[str]) -> tuple[NamedTime, ...]:
@@ -190,7 +205,7 @@ def _longest(name_id: IntColumn, ns: NDArray[np.float64], names: Sequence[str]) 
     return tuple(NamedTime(names[i], float(sums[i])) for i in order.tolist() if sums[i] > 0)
 
 
-def _marks(laid: _Laid, rows: IntColumn, part_of: IntColumn, many: int) -> tuple[Mark, ...]:
+def _marks(laid: _Laid, rows: IntColumn, bound_of: IntColumn, many: int) -> tuple[Mark, ...]:
     """The rows by name and region; `many` is what their sums are divided by."""
     budget = laid.recording.budget
     assert budget is not None
@@ -199,9 +214,9 @@ def _marks(laid: _Laid, rows: IntColumn, part_of: IntColumn, many: int) -> tuple
     work, trace = laid.recording.attribution.work, laid.recording.attribution.trace
     first, of = numbered(trace.name_id[work.row[rows]], budget.region_of[rows])
     sums = _Sums(laid, rows, of, int(first.size))
-    parts = np.zeros((first.size, len(_PARTS)), dtype=np.int64)
-    np.add.at(parts, (of, part_of[rows]), work.own_ns[rows])
-    part = parts.argmax(axis=1)
+    bounds = np.zeros((first.size, len(_BOUNDS)), dtype=np.int64)
+    np.add.at(bounds, (of, bound_of[rows]), work.own_ns[rows])
+    bound = bounds.argmax(axis=1)
     marks = []
     for number, row in enumerate(rows[first].tolist()):
         kernel = sums.kernel(number, trace.name(int(work.row[row])))
@@ -209,7 +224,7 @@ def _marks(laid: _Laid, rows: IntColumn, part_of: IntColumn, many: int) -> tuple
         place = (region.key, laid.names.label(region))
         series = laid.names.number(region.key) if region.kind in GRAPH_KINDS else None
         calls = float(sums.calls[number])
-        seen = _Seen(*place, series, calls / many, sums.ns(number) * calls / many, _PARTS[int(part[number])])
+        seen = _Seen(*place, series, calls / many, sums.ns(number) * calls / many, *_BOUNDS[int(bound[number])])
         marks.append(_mark(kernel, laid.device, seen))
     return tuple(sorted(marks, key=lambda mark: (-mark.ns, mark.name, str(mark.graph))))
 
@@ -224,6 +239,7 @@ class _Seen:
     calls: float
     ns: float
     part: Part
+    is_on_chip: bool
 
 
 def _mark(kernel: Kernel, device: Device, seen: _Seen) -> Mark:
@@ -249,6 +265,7 @@ def _mark(kernel: Kernel, device: Device, seen: _Seen) -> Mark:
         is_floor=kernel.is_floor,
         unit=unit if flops is not None else None,
         part=seen.part,
+        is_on_chip=seen.is_on_chip,
         memory_share=kernel.bytes / seconds / bandwidth if bandwidth else None,
         compute_share=flops / seconds / peak if flops is not None and peak else None,
         anomaly=roof_point(kernel, device, None).anomaly,

@@ -9,6 +9,7 @@ from analyzer.core import quantities
 from analyzer.core.budget import Part
 from analyzer.core.device import VECTOR, Device, Source
 from analyzer.derive.roofline import Anomaly
+from analyzer.derive.sentences import ON_CHIP
 from analyzer.reporting.plain_text import plain
 from dashboard.roofline import Mark, Roofline, RoofSide
 
@@ -20,11 +21,13 @@ def peak_name(dtype: str) -> str:
     return "float32 vector" if dtype == VECTOR else dtype
 
 
-def bound_words(part: Part) -> str:
-    """What a mark is counted as."""
-    match part:
+def bound_words(mark: Mark) -> str:
+    """What most of a mark's time is bound by. A budget counts shared memory that feeds arithmetic to compute."""
+    match mark.part:
         case Part.COMPUTE:
             return "compute"
+        case Part.MEMORY if mark.is_on_chip:
+            return ON_CHIP
         case Part.MEMORY:
             return "memory"
         case Part.LATENCY:
@@ -46,7 +49,7 @@ def mark_lines(mark: Mark, side: RoofSide) -> Iterator[str]:
     floor = ", at least: it may move several times that" if mark.is_floor else ""
     yield f"bytes a call: {quantities.byte_count(mark.bytes)}, {quantities.rate(mark.bytes_per_s, 'B')}{floor}"
     yield roof_text(mark)
-    yield f"bound by {bound_words(mark.part)}"
+    yield f"bound by {bound_words(mark)}"
     if mark.anomaly is not None:
         yield anomaly_text(mark.anomaly)
 

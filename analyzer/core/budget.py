@@ -12,9 +12,9 @@ class Part(Enum):
     STARVED = "starved"
     """Nothing ran on the device, because the host had not launched it yet. On a CPU: the host's own work."""
     COMPUTE = "compute"
-    """Kernels nearer to the arithmetic peak than to the memory one."""
+    """Kernels nearer to the arithmetic peak than to the memory one, with what their products read of shared memory."""
     MEMORY = "memory"
-    """Kernels nearer to the memory bandwidth."""
+    """Kernels nearer to the memory bandwidth, or bound by shared memory or the first cache that feed no products."""
     LATENCY = "latency"
     """Kernels far under both roofs: too little work to fill the device. And the gaps between kernels that the host had
     launched in time."""

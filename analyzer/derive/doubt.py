@@ -41,7 +41,8 @@ mean square of the logarithm is 0.51, 0.58, 0.49 and 0.75)."""
 NEAR_ERROR: Final = 0.07
 """The same of what the load/store units are asked for by a product in tiles, beside the error of its arithmetic: over
 12, 18 and 48 such kernels for Hopper in three sets of an H200's, the root mean square of the logarithm of ours over the
-counters', both by the matrix units' time, is 0.02, 0.07 and 0.06."""
+counters', both by the matrix units' time, is 0.02, 0.07 and 0.06; of 19 outside those units, by the issue slots' time,
+0.07."""
 
 TURNED_ERROR: Final = 0.25
 """The same where the kernel turns its operands in shared memory first (`shared_memory.is_turned`): a choice. Ours is
@@ -80,6 +81,8 @@ class KernelPoint:
     faster than the measured peak allows, so that the peak is wrong, or the count. `is_on_gpu`: a long kernel that is
     far from both roofs waits there; on a CPU `roof_point` says no such thing. `near_ns` is the time of the first cache
     and shared memory, beside `memory_ns`: where it is near that of the arithmetic, either may be called the nearer.
+    `is_fed`: it feeds the arithmetic, and takes half the time with half of that (`mm_8192_half_k` of the interventions:
+    0.51), while none of it is saved by moving fewer bytes.
     """
 
     part: Part
@@ -93,10 +96,23 @@ class KernelPoint:
     again_ns: float = 0.0
     is_on_gpu: bool = False
     near_ns: float = 0.0
+    is_fed: bool = False
+
+    @property
+    def is_on_chip(self) -> bool:
+        """Whether shared memory or the first cache makes it MEMORY."""
+        return self.part is Part.MEMORY and self.near_ns > (self.memory_ns or 0.0)
+
+    @property
+    def counts_to(self) -> Part:
+        """The part of a budget that its time is in: `part`, which says as counters do what is busiest, but where that
+        is shared memory that feeds its arithmetic.
+        """
+        return Part.COMPUTE if self.is_fed and self.is_on_chip else self.part
 
 
 def perturbed_classes(kernels: Sequence[KernelPoint], arithmetic: Floats, traffic: Floats) -> Floats:
-    """Nanoseconds by draw and class (CLASSES), for errors of so many standard deviations in each draw.
+    """Nanoseconds by draw and part of a budget (CLASSES), for errors of so many standard deviations in each draw.
 
     An error hits all kernels of a draw alike, as a wrong peak or a wrong way of counting would; it is the worst case.
     Kernels without times keep their class.
@@ -104,7 +120,7 @@ def perturbed_classes(kernels: Sequence[KernelPoint], arithmetic: Floats, traffi
     rows = np.asarray(
         [
             (
-                CLASSES.index(k.part),
+                CLASSES.index(k.counts_to),
                 k.ns,
                 k.compute_ns or 0.0,
                 k.memory_ns or 0.0,
@@ -114,21 +130,22 @@ def perturbed_classes(kernels: Sequence[KernelPoint], arithmetic: Floats, traffi
                 k.is_on_gpu,
                 k.near_ns,
                 TURNED_ERROR if k.near_ns and is_turned(k.name) else NEAR_ERROR,
+                k.is_fed,
             )
             for k in kernels
         ],
         dtype=np.float64,
-    ).reshape(-1, 10)
+    ).reshape(-1, 11)
     known = np.asarray([k.compute_ns is not None and k.memory_ns is not None for k in kernels], dtype=np.bool_)
     is_movable = known & (rows[:, 0] != CLASSES.index(Part.UNKNOWN_KERNELS)) & (rows[:, 1] > 0)
     fixed, movable = rows[~is_movable], rows[is_movable]
     found = np.tile([fixed[fixed[:, 0] == number, 1].sum() for number in range(len(CLASSES))], (arithmetic.size, 1))
-    (code, ns, compute, memory, error, again, spread, on_gpu, near, near_error), weight_ns = _standing_for(movable)
+    (code, ns, compute, memory, error, again, spread, on_gpu, near, near_error, fed), weight_ns = _standing_for(movable)
     far_now = memory * _factor(traffic, spread) + again * np.clip(traffic[:, None] / ALL_AGAIN, 0.0, 1.0)
-    compute_now = compute * _factor(arithmetic, error)
     # Both are counted from the same tiles.
     near_now = near * _factor(arithmetic, error) * _factor(traffic, near_error)
-    memory_now = np.maximum(far_now, near_now)
+    compute_now = np.maximum(compute * _factor(arithmetic, error), near_now * fed)
+    memory_now = np.maximum(far_now, near_now * (1.0 - fed))
     may_wait = (ns <= SHORT_KERNEL_NS) | (code == CLASSES.index(Part.LATENCY)) | (on_gpu > 0)
     moved = _classes(ns, compute_now, memory_now, may_wait)
     # A rough count does not beat a full bandwidth (see `roof_point`).

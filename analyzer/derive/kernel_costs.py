@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 import numpy as np
@@ -139,7 +139,10 @@ def from_graphs(costs: KernelCosts, attribution: Attribution, graphs: Iterable[G
         for i in own:
             told = facts.get(generated_name(attribution.trace.name(int(work.row[i]))) or "")
             if told is not None:
-                filled[i], shares[i] = cost_of_facts(told), 1.0
+                own_row = filled[i]
+                # How its tensors lie only the row of the kernel tells.
+                near = own_row.near if own_row is not None else None
+                filled[i], shares[i] = replace(cost_of_facts(told), near=near), 1.0
         _spread(graph, attribution, own, filled, shares)
     return KernelCosts.of(filled, shares)
 
@@ -147,7 +150,7 @@ def from_graphs(costs: KernelCosts, attribution: Attribution, graphs: Iterable[G
 def generated_name(row: str) -> str | None:
     """Inductor's name for one of its kernels, from the name of a row; None for any other row.
 
-    The C++ ones are recorded with the number of their graph before it.
+    Inductor's own setting (`cpp.enable_kernel_profile`) puts the number of the graph before those of C++.
     """
     if INDUCTOR_KERNEL.fullmatch(row) is None:
         return None

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Final
 
@@ -34,7 +34,7 @@ after an idle moment runs at a higher clock (a 4096³ product in TF32: 1.08 time
 
 @dataclass(frozen=True, slots=True)
 class KernelPart:
-    """Kernels of one class in a step: the median of the recorded ones, as a single disturbed step says nothing.
+    """Kernels of one part in a step: the median of the recorded ones, as a single disturbed step says nothing.
 
     `ns` counts overlaps twice: it is for shares. `floor_ns` is what would be left if what bounds them were free: the
     other resource's time for COMPUTE and MEMORY, the larger of both for LATENCY; None for UNKNOWN_KERNELS.
@@ -126,11 +126,13 @@ def _members(of: IntColumn, step: IntColumn, attribution: Attribution) -> _Membe
 def _region_kernels(region: Region, different: Sequence[_Judged], members: _Members) -> RegionKernels:
     of = members.of
 
-    def column(figure: Callable[[_Judged], float]) -> NDArray[np.float64]:
-        return np.asarray([figure(judged) for judged in different], dtype=np.float64)[of]
+    def column(figures: Iterable[float]) -> NDArray[np.float64]:
+        return np.asarray(list(figures), dtype=np.float64)[of]
 
-    part_of = np.asarray([PARTS.index(judged.point.part) for judged in different], dtype=np.int64)[of]
-    work_ns, floor_ns = column(lambda judged: judged.work_ns), column(_floor_ns)
+    points = tuple(_point(judged) for judged in different)
+    part_of = np.asarray([PARTS.index(point.counts_to) for point in points], dtype=np.int64)[of]
+    work_ns = column(judged.work_ns for judged in different)
+    floor_ns = column(_floor_ns(judged, point.counts_to) for judged, point in zip(different, points, strict=True))
     parts = []
     for number, part in enumerate(PARTS):
         own_ns, own_floor_ns = (members.median(np.where(part_of == number, ns, 0.0)) for ns in (work_ns, floor_ns))
@@ -139,9 +141,9 @@ def _region_kernels(region: Region, different: Sequence[_Judged], members: _Memb
     return RegionKernels(
         region=region,
         parts=tuple(parts),
-        dispatch_ns=members.median(column(lambda judged: judged.dispatch_ns)),
+        dispatch_ns=members.median(column(judged.dispatch_ns for judged in different)),
         notes=_notes(zip((judged.point for judged in different), counts, strict=True)),
-        different=tuple(_point(judged) for judged in different),
+        different=points,
         of=of,
     )
 
@@ -164,11 +166,12 @@ def _told(attribution: Attribution, costs: KernelCosts, resident: NDArray[np.flo
 @dataclass(frozen=True, slots=True)
 class _Judged:
     """One kernel: its time, that without its dispatch, and its place under the roofs. `is_counted` is whether
-    hardware counted the instructions of its kind.
+    hardware counted the instructions of its kind, `is_fed` that of its cost.
     """
 
     step: int
     is_counted: bool
+    is_fed: bool
     is_on_gpu: bool
     own_ns: int
     work_ns: int
@@ -195,6 +198,7 @@ def _judge(
     return _Judged(
         step=int(work.step[index]),
         is_counted=is_counted,
+        is_fed=cost is not None and cost.is_fed,
         is_on_gpu=device.kind == "cuda",
         own_ns=own_ns,
         work_ns=own_ns - dispatch_ns,
@@ -238,6 +242,7 @@ def _point(judged: _Judged) -> KernelPoint:
         again_ns=point.again_share * judged.own_ns,
         near_ns=point.near_share * judged.own_ns,
         is_on_gpu=judged.is_on_gpu,
+        is_fed=judged.is_fed,
     )
 
 
@@ -259,22 +264,26 @@ def _kernel(name: str, own_ns: int, cost: Cost | None, part: tuple[float, float]
         resident_bytes=held,
         crossing_bytes=None if cost.crossings is None else cost.crossings * share,
         near_slots=(cost.near or 0) * share,
+        issued_slots=(cost.issued or 0) * share,
         masked_flops=cost.masked_flops * share,
         again_bytes=cost.again * share,
         unwritten_bytes=unwritten_bytes(cost, device, share),
     )
 
 
-def _floor_ns(judged: _Judged) -> float:
+def _floor_ns(judged: _Judged, part: Part) -> float:
+    """`part` is what its time is counted to."""
     point = judged.point
     if point.compute_ns is None or point.memory_ns is None:
         # Known to be about as short as an empty kernel, and nothing else: removing it all is the bound.
         return 0.0
-    times, near_ns = (point.compute_ns, point.memory_ns), point.near_share * judged.own_ns
-    if point.part is Part.LATENCY:
+    near_ns = point.near_share * judged.own_ns
+    # Shared memory that feeds the arithmetic is free with it, and left with it.
+    times = (max(point.compute_ns, near_ns if judged.is_fed else 0.0), point.memory_ns)
+    if part is Part.LATENCY:
         return min(float(judged.work_ns), max(*times, near_ns))
-    # Shared memory that feeds the arithmetic is free with it; where shared memory bounds, the other two are left.
-    is_near = point.part is Part.MEMORY and near_ns > max(times)
+    # Where shared memory bounds that feeds nothing, the other two are left.
+    is_near = part is Part.MEMORY and near_ns > max(times)
     return min(float(judged.work_ns), max(times) if is_near else min(times))
 
 

@@ -72,10 +72,6 @@ SYNCHRONOUS_SHARE: Final = 0.629
 al. 2024, "Benchmarking and Dissecting the Nvidia Hopper GPU Architecture via Microbenchmarking"). FlashAttention-2 gets
 35 to 50 % of an H100's peak for the same reason (Shah et al. 2024, FlashAttention-3)."""
 
-TIE: Final = 1.15
-"""Times the arithmetic's, up to which the load/store units' time says nothing: they feed the matrix units, and take
-half the time with half the arithmetic (`mm_8192_half_k` of the interventions). It is `doubt.ARITHMETIC_ERROR`."""
-
 FAST_FLOAT32: Final = re.compile(r"fmha_cutlassF_f32_aligned_\w*_sm80")
 TF32_PRODUCTS: Final = 3
 """ATen's memory-efficient attention multiplies float32 as three products in TF32 (CUTLASS's OpMultiplyAddFastF32, in
@@ -83,6 +79,9 @@ mem_eff_attention/gemm/ of ATen)."""
 
 _TF32_NAME: Final = re.compile(r"tf32|s1688gemm", re.IGNORECASE)
 """Kernels that say themselves that they run TF32 (`cutlass_80_tensorop_s1688gemm_…`, `…_tf32f32_…`)."""
+
+_MULTIPLY_ADDS: Final = re.compile(r"_ffma_|simt_sgemm|(?:volta|ampere|maxwell)_sgemm")
+"""Kernels that say themselves that they multiply float32 outside the matrix units, whatever is allowed."""
 
 _FLOAT8: Final = ("float8_e5m2", "float8_e4m3fnuz", "float8_e5m2fnuz")
 """8-bit floats multiply at one rate; it is measured as `float8_e4m3fn`."""
@@ -104,7 +103,8 @@ class Kernel:
     between that cache and the multiprocessors where it is more. `masked_flops` are done beside `flops` and thrown away.
     `occupied_share` is the share of the multiprocessors that have a block of it at all, at most.
     `again_bytes` may be moved beside `bytes`. `unwritten_bytes` are those of them that only the cache gets while the
-    kernel runs. `near_slots` are what the load/store units are asked for (`Cost.near`).
+    kernel runs. `near_slots` are what the load/store units are asked for (`Cost.near`), `issued_slots` what a product
+    outside the matrix units asks of the issue slots (`Cost.issued`).
     """
 
     name: str
@@ -121,6 +121,7 @@ class Kernel:
     occupied_share: float | None = None
     again_bytes: float = 0.0
     near_slots: float = 0.0
+    issued_slots: float = 0.0
     unwritten_bytes: float = 0.0
 
 
@@ -165,6 +166,7 @@ class _Times:
     crossing_ns: float
     warm_ns: float
     near_ns: float = 0.0
+    issued_ns: float = 0.0
 
     @property
     def memory_ns(self) -> float:
@@ -219,6 +221,8 @@ def matrix_dtype(kernel: Kernel, device: Device, allow_tf32: bool | None) -> str
         return "float8_e4m3fn"
     if kernel.dtype != "float32" or device.peak("tf32") is None:
         return kernel.dtype
+    if _MULTIPLY_ADDS.search(kernel.name):
+        return "float32"
     if _TF32_NAME.search(kernel.name) or _is_fast_float32(kernel, device) or allow_tf32:
         return "tf32"
     return None if allow_tf32 is None else "float32"
@@ -239,7 +243,7 @@ def _shares(kernel: Kernel, device: Device, times: _Times) -> _Shares:
     A cache's rate is taken as it was measured: nothing says what the hardware's own is.
     """
     ns = kernel.duration_ns or 1
-    compute_ns = times.compute_ns or 0.0
+    compute_ns = max(times.compute_ns or 0.0, times.issued_ns)
     if device.kind != "cuda" or device.source is not Source.MEASURED:
         return _Shares(compute_ns / ns, max(times.alone_ns, times.crossing_ns) / ns, times.near_ns / ns)
     done = 1.0 + kernel.masked_flops / kernel.flops if kernel.flops else 1.0
@@ -247,7 +251,7 @@ def _shares(kernel: Kernel, device: Device, times: _Times) -> _Shares:
     rise = clock_rise(device, times.unit, (times.matrix_ns or 0.0) * done / ns)
     slowed = clock_fall(device, times.unit, (times.peak_ns or 0.0) * done / ns)  # as the matrix units that are fed
     return _Shares(
-        compute=max(matrix_ns / rise, REACHED_BY_VECTORS * (times.instruction_ns or 0.0)) / ns,
+        compute=max(matrix_ns / rise, REACHED_BY_VECTORS * max(times.instruction_ns or 0.0, times.issued_ns)) / ns,
         memory=max(REACHED_BY_COPIES * times.alone_ns, times.crossing_ns) / ns,
         near=REACHED_BY_VECTORS * times.near_ns * slowed / ns,
     )
@@ -284,8 +288,8 @@ def _far_part(kernel: Kernel, device: Device, times: _Times, shares: _Shares) ->
 
 
 def _nearer(shares: _Shares) -> Part:
-    memory = max(shares.memory, shares.near) if shares.near > TIE * shares.compute else shares.memory
-    return Part.COMPUTE if shares.compute > memory else Part.MEMORY
+    is_fed = shares.near <= shares.compute  # of two equals the arithmetic is what is fed
+    return Part.COMPUTE if is_fed and shares.compute > shares.memory else Part.MEMORY
 
 
 def _unknown(kernel: Kernel, device: Device, times: _Times | None, anomaly: Anomaly | None) -> RoofPoint:
@@ -320,6 +324,8 @@ def _times(kernel: Kernel, device: Device, allow_tf32: bool | None) -> _Times | 
         if device.l2_bytes_per_s:
             warm_ns += kernel.resident_bytes / device.l2_bytes_per_s * 1e9
     unit = matrix_dtype(kernel, device, allow_tf32)
+    # A multiprocessor of an A100 gives half as many results a clock, and other devices had no counters read.
+    near, issued = (kernel.near_slots, kernel.issued_slots) if HOPPER.search(device.name) else (0.0, 0.0)
     peak_ns = _peak_ns(kernel, device, unit)
     return _Times(
         unit=unit,
@@ -330,8 +336,8 @@ def _times(kernel: Kernel, device: Device, allow_tf32: bool | None) -> _Times | 
         alone_ns=memory_ns(device, kernel.bytes - kernel.unwritten_bytes, kernel.read_bytes),
         crossing_ns=_crossing_ns(kernel, device),
         warm_ns=min(warm_ns, cold_ns),
-        # A multiprocessor of an A100 gives half as many results a clock, and other devices had no counters read.
-        near_ns=(slots_ns(kernel.near_slots, device) or 0.0) if HOPPER.search(device.name) else 0.0,
+        near_ns=slots_ns(near, device) or 0.0,
+        issued_ns=slots_ns(issued, device) or 0.0,
     )
 
 

@@ -50,7 +50,8 @@ def sentence(region: RegionBudget, budget: Budget, part: Part) -> str:
             launched = average_of(region.kernels_per_step, "kernel")
             return f"the device is idle for {amount}, busy {duration(region.busy_ns)} in {launched}"
         case Part.COMPUTE:
-            return f"{amount} is in kernels nearer to the arithmetic peak{_floor(region, part, 'traffic')}"
+            peak = f"kernels nearer to the arithmetic peak{_fed(region)}"
+            return f"{amount} is in {peak}{_floor(region, part, 'traffic')}"
         case Part.MEMORY:
             return f"{amount} is in {_memory_kernels(region)}"
         case Part.LATENCY:
@@ -124,7 +125,7 @@ def _gaps(region: RegionBudget) -> str:
 
 def _memory_kernels(region: RegionBudget) -> str:
     """What bounds them: the bandwidth of the device's memory, or what the load/store units can serve on the chip."""
-    part, floor = _on_chip_share(region), partial(_floor, region, Part.MEMORY)
+    part, floor = _on_chip_share(region, Part.MEMORY), partial(_floor, region, Part.MEMORY)
     if part < WORTH_SHARE:
         return f"kernels nearer to the memory bandwidth{floor('arithmetic')}"
     if part > 1.0 - WORTH_SHARE:
@@ -133,11 +134,20 @@ def _memory_kernels(region: RegionBudget) -> str:
     return f"{mixed}{floor('other work')}"
 
 
-def _on_chip_share(region: RegionBudget) -> float:
-    """Of the MEMORY kernels' time, the share of those that shared memory or the first cache bounds."""
-    kernels = [kernel for kernel in region.kernels if kernel.part is Part.MEMORY]
-    near = sum(k.ns for k in kernels if k.near_ns > max(k.memory_ns or 0.0, k.compute_ns or 0.0))
-    return near / sum(k.ns for k in kernels) if near else 0.0
+def _fed(region: RegionBudget) -> str:
+    part = _on_chip_share(region, Part.COMPUTE)
+    return (
+        ""
+        if part < WORTH_SHARE
+        else f"; {share(part)} of it keeps shared memory busier than the arithmetic that it feeds"
+    )
+
+
+def _on_chip_share(region: RegionBudget, part: Part) -> float:
+    """Of this part of the kernels' time, the share of those that shared memory or the first cache bounds."""
+    kernels = [kernel for kernel in region.kernels if kernel.counts_to is part]
+    near = sum(kernel.ns for kernel in kernels if kernel.is_on_chip)
+    return near / sum(kernel.ns for kernel in kernels) if near else 0.0
 
 
 def _floor(region: RegionBudget, part: Part, of: str) -> str:

@@ -66,7 +66,8 @@ class TracedRegion:
 @dataclass(frozen=True, slots=True)
 class TraceBudget:
     """`whole` is the window's budget; those of `regions` add up to it, part by part. `region_of` indexes `regions`,
-    one a row of `Attribution.work`. `part_of` indexes `Part` likewise; `idle` says why the device was idle.
+    one a row of `Attribution.work`. `part_of` indexes `Part` likewise, and `point_of` indexes `points`, the different
+    kernels, NOBODY for a copy; `idle` says why the device was idle.
     """
 
     window: Window
@@ -75,6 +76,8 @@ class TraceBudget:
     region_of: IntColumn
     part_of: IntColumn
     idle: IdleReasons
+    points: tuple[KernelPoint, ...]
+    point_of: IntColumn
 
 
 def trace_budget(attribution: Attribution, steps: Steps, device: Device) -> TraceBudget | None:
@@ -97,7 +100,7 @@ def trace_budget(attribution: Attribution, steps: Steps, device: Device) -> Trac
         tuple(BudgetPart(part, int(ns)) for part, ns in zip(_PARTS, table.sum(axis=0), strict=True) if ns),
         _starved(idle.ns, attribution),
     )
-    return TraceBudget(found, whole, traced, region_of, parts, idle)
+    return TraceBudget(found, whole, traced, region_of, parts, idle, judged.points, judged.number)
 
 
 @dataclass(frozen=True, slots=True)
@@ -211,7 +214,7 @@ def _no_work(region: TraceRegion) -> RegionWork:
 
 
 def _part_of(found: Window, judged: _Judged) -> IntColumn:
-    parts = [*(point.part for point in judged.points), Part.UNKNOWN_KERNELS]  # NOBODY is the last
+    parts = [*(point.counts_to for point in judged.points), Part.UNKNOWN_KERNELS]  # NOBODY is the last
     column = np.asarray([_PARTS.index(part) for part in parts], dtype=np.int64)[judged.number]
     column[found.rank_of == COPIES] = _PARTS.index(Part.COPIES)
     return column

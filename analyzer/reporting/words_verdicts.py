@@ -11,8 +11,9 @@ COMPUTE: Final = """Arithmetic takes most of the time.
 
 What it finds
     Graphs and gaps in which most time goes to kernels that are nearer to the
-    device's arithmetic peak than to its memory bandwidth. The same word names
-    that part of a budget.
+    device's arithmetic peak than to its memory bandwidth. What a product reads
+    of shared memory counts with it: the evidence says of how much of the time
+    that is the busier of the two. The same word names that part of a budget.
 
 Why it costs
     These kernels end when their multiplications are done. Launching faster or
@@ -22,11 +23,17 @@ How it is measured
     Operations from the recorded shapes, over the dense matrix peak measured on
     this device for that dtype, give the arithmetic time of a kernel; its bytes
     over the measured bandwidth give the memory time. The larger one names the
-    kernel. Of the part, at most what exceeds the memory time can be saved.
+    kernel. On Hopper, what a product whose name tells its tile asks of shared
+    memory is held beside its arithmetic, which it feeds: half the arithmetic
+    takes half of both. Counters count it to memory. Of the part, at most what
+    exceeds the memory time can be saved.
 
 What to do
     A cheaper dtype (TF32, bfloat16, float8), less arithmetic, or a faster
-    device. Near the peak there is nothing to gain: leave it alone.
+    device. Near the peak there is nothing to gain: leave it alone. Where shared
+    memory is busier than the arithmetic that it feeds: operands that lie along
+    the inner dimension in multiples of 16 bytes, for which libraries have
+    better tiles.
 
 When it is wrong
     A kernel that does more operations than its formula says (padding, another
@@ -39,8 +46,8 @@ MEMORY: Final = """Moving data takes most of the time.
 What it finds
     Graphs and gaps in which most time goes to kernels that are nearer to the
     device's memory bandwidth than to its arithmetic peak, or that shared memory
-    or the first cache bounds: the evidence says which. The same word names that
-    part of a budget.
+    or the first cache bounds and that feed no products with it: the evidence
+    says which. The same word names that part of a budget.
 
 Why it costs
     These kernels end when their last byte has moved. The arithmetic units wait
@@ -52,17 +59,17 @@ How it is measured
     this device; or, where strides touch more, the sectors that cross from the
     cache, over its own bandwidth. Where all that a kernel moves is less than
     two thirds of the cache, memory need not get what it writes while it runs:
-    that crosses to the cache alone. Or, on Hopper, what a kernel whose name
-    tells its tile asks of shared memory and the first cache, where that is
-    clearly more than the arithmetic it feeds. Held against the kernel's
-    duration and its arithmetic time. Inductor's own count is taken where there
-    is one.
+    that crosses to the cache alone. Or, on Hopper, what a sort in a block, a
+    pointwise kernel that reads across what it writes, or attention with a bias
+    asks of shared memory and the first cache. What feeds products counts to
+    compute. Held against the kernel's duration and its arithmetic time.
+    Inductor's own count is taken where there is one.
 
 What to do
     Fuse operations so that data is read once, keep a smaller dtype, use larger
     batches where weights are the traffic, avoid copies between layouts. Where
-    shared memory bounds: a smaller dtype, and operands that lie along the inner
-    dimension in multiples of 16 bytes, for which libraries have better tiles.
+    shared memory or the first cache bounds: a smaller dtype, and one memory
+    format throughout, so that what is read lies as what is written does.
 
 When it is wrong
     Data that stays in the cache moves faster than memory; scattered access
@@ -95,7 +102,9 @@ What to do
 When it is wrong
     When kernels of the region were not linked to it and ran in its idle time;
     when other programs held the cores; when the clean pass met another speed
-    of the machine than a later run will.
+    of the machine than a later run will. Where a later pass of the same run
+    did (half as long again, or more), the confidence is of both speeds, and the
+    headline gives the share at each.
 """
 
 LATENCY: Final = """Kernels too small for the device take most of the time.

@@ -15,7 +15,6 @@ from benchmarks.verdicts.held_kernels import (
     NEAR_PERCENT,
     Held,
     agreed,
-    agreed_on_chip,
     agreed_with_either,
     byte_error,
     is_near,
@@ -75,7 +74,6 @@ def by_set(sets: Sequence[tuple[str, Sequence[Held], Sequence[Held]]]) -> Table:
         figures = (
             max(ns) / sum(ns) if ns else None,
             agreed(own),
-            agreed_on_chip(own),
             agreed(clear),
             agreed_with_either(own),
             share_within(moved),
@@ -88,15 +86,11 @@ def by_set(sets: Sequence[tuple[str, Sequence[Held], Sequence[Held]]]) -> Table:
         "ms",
         "the longest kernel's share",
         "agreement",
-        "on chip",
         "clear",
         "with either",
         "bytes",
     )
-    note = (
-        "Kernels of 5 µs and more. On chip: shared memory that feeds matrix units counted to memory, as counters do. "
-        f"Clear: judged, with throughputs over {NEAR_PERCENT:g} points apart."
-    )
+    note = f"Kernels of 5 µs and more. Clear: judged, with throughputs over {NEAR_PERCENT:g} points apart."
     return Table("By set", columns, tuple(rows), note)
 
 
@@ -223,11 +217,6 @@ def reason(held: Held) -> str:
         return "cost unknown" if ours.bytes is None else "far from both of our roofs: nothing claimed"
     if counters.ns is not None and ours.ns and counters.ns > COLDER * ours.ns:
         return f"counted while it took {counters.ns / ours.ns:.1f} times as long: its caches were cold there"
-    if held.agrees_on_chip:
-        return (
-            f"foretold: its tile reads shared memory for {ours.shared_ratio or 0.0:.2f} of the matrix units' time; a "
-            "budget counts that to compute"
-        )
     if is_near(held) and min(sm, memory) >= LATENCY_PERCENT and (counters.tensor_percent or 0.0) > sm - NEAR_PERCENT:
         # A warp group's 64 × 64 outputs load as many bytes for a product as shared memory gives in its time.
         return "near the edge: shared memory, which feeds the tensor cores, is as full as they are"

@@ -56,7 +56,7 @@ def followed_pairs(
         measured, ns = median_ratio(pair), Counter[Part]()
         for kernel in kernels:
             if kernel.step == pair.step:
-                ns[kernel.part] += kernel.ns
+                ns[kernel.counts_to] += kernel.ns
         if measured is None or not ns:
             continue
         part, largest = ns.most_common(1)[0]

@@ -39,11 +39,6 @@ class Held:
         return self.ours.part is self.truth
 
     @property
-    def agrees_on_chip(self) -> bool:
-        """As `agrees`, with shared memory counted to memory on our side as it is on the counters'."""
-        return self.ours.nearest is self.truth
-
-    @property
     def agrees_with_either(self) -> bool:
         """Whether the part is one that the counters could say the next time."""
         return self.ours.part in accepted(self.counters)
@@ -134,10 +129,6 @@ def _over_dram(held: Held, ours: float | None) -> float | None:
 
 def agreed(held: Sequence[Held]) -> float | None:
     return _share_of_time(held, [h.agrees for h in held])
-
-
-def agreed_on_chip(held: Sequence[Held]) -> float | None:
-    return _share_of_time(held, [h.agrees_on_chip for h in held])
 
 
 def agreed_with_either(held: Sequence[Held]) -> float | None:

@@ -19,7 +19,6 @@ from analyzer.derive.doubt import CLASSES, KernelPoint, perturbed_classes
 from analyzer.derive.kernel_costs import KernelCosts, from_graphs, kernel_costs
 from analyzer.derive.region_kernels import region_kernels
 from analyzer.derive.residency import memory_bytes, missed_rereads
-from analyzer.derive.shared_memory import shared_over_matrix
 from collectors.readers.kineto import read_trace
 
 KERNEL_PARTS: Final = (Part.COMPUTE, Part.MEMORY, Part.LATENCY, Part.UNKNOWN_KERNELS)
@@ -32,8 +31,8 @@ class JudgedKernel:
     `written` is the part of `bytes` that is written, `memory_bytes` what memory is expected to move of them while the
     kernel runs alone. `confidence` is how often its class stays when counts and peaks
     are somewhat wrong, None where nothing is claimed of it; `compute_share` and `memory_share` are what we take it to
-    reach of the hardware's own rates. `shared_ratio` is the time of shared memory over that of the matrix units which
-    it feeds, None where the kernel's name does not tell.
+    reach of the hardware's own rates. `counts_to` is the part of a budget that it is in, for which shared memory that
+    feeds arithmetic is no MEMORY.
     """
 
     step: int
@@ -41,6 +40,7 @@ class JudgedKernel:
     op: str | None
     ns: int
     part: Part
+    counts_to: Part
     flops: float | None
     bytes: float | None
     dtype: str | None
@@ -49,16 +49,6 @@ class JudgedKernel:
     confidence: float | None = None
     compute_share: float | None = None
     memory_share: float | None = None
-    shared_ratio: float | None = None
-
-    @property
-    def nearest(self) -> Part:
-        """The class as the counters have it, which count shared memory to the memory throughput. A budget counts a
-        product that keeps shared memory as busy as the matrix units to COMPUTE all the same: it takes half the time
-        with half the arithmetic (`mm_8192_half_k` of the interventions), and none of it is saved by moving fewer bytes.
-        """
-        is_fed = self.part is Part.COMPUTE and self.shared_ratio is not None and self.shared_ratio >= 1.0
-        return Part.MEMORY if is_fed else self.part
 
 
 def judged_kernels(
@@ -90,6 +80,7 @@ def _judged(
         op=events.name(int(work.op[index])) if work.has_op[index] else None,
         ns=ns,
         part=point.part,
+        counts_to=point.counts_to,
         flops=cost.flops * share if cost is not None and cost.flops is not None else None,
         bytes=(cost.bytes + missed_rereads(cost, device)) * share if cost is not None else None,
         dtype=cost.dtype if cost is not None else None,
@@ -98,7 +89,6 @@ def _judged(
         confidence=_confidence(point),
         compute_share=None if point.compute_ns is None or not ns else point.compute_ns / ns,
         memory_share=None if point.memory_ns is None or not ns else max(point.memory_ns, point.near_ns) / ns,
-        shared_ratio=shared_over_matrix(events.name(int(work.row[index]))),
     )
 
 
@@ -106,7 +96,8 @@ def _confidence(point: KernelPoint) -> float | None:
     if point.part is Part.UNKNOWN_KERNELS or not point.ns:
         return None
     rng = np.random.default_rng(0)
-    classes = perturbed_classes((point,), rng.standard_normal(DRAWS), rng.standard_normal(DRAWS))
+    # Counters count shared memory to the memory throughput, whatever it feeds.
+    classes = perturbed_classes((replace(point, is_fed=False),), rng.standard_normal(DRAWS), rng.standard_normal(DRAWS))
     return float(np.mean(classes[:, CLASSES.index(point.part)] > 0))
 
 

@@ -160,7 +160,7 @@ def _row(side: RoofSide, mark: Mark) -> tuple[Cell, ...]:
         mark.memory_share,
         mark.compute_share,
         "" if mark.unit is None else peak_name(mark.unit),
-        bound_words(mark.part),
+        bound_words(mark),
         "" if mark.anomaly is None else anomaly_text(mark.anomaly),
     )
 

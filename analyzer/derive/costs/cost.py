@@ -24,7 +24,9 @@ class Cost:
     where a causal mask or an end cuts through a tile, all of it is multiplied. `again` are bytes that accesses through
     an index move beside `bytes` as far as no cache near the core has kept them, which nothing here can tell. `near` is
     the time that the load/store units need for the first cache and shared memory, as `instructions` count time; None
-    where it is not known.
+    where it is not known. `is_fed` where that is for the products of `flops`, and goes with them. `issued` are the
+    issue slots that a product outside the matrix units takes, its multiply-adds among them, counted in the same way;
+    None for any other, and where they are not known.
     """
 
     flops: int | None
@@ -41,6 +43,8 @@ class Cost:
     masked_flops: int = 0
     again: int = 0
     near: int | None = None
+    is_fed: bool = False
+    issued: int | None = None
 
 
 def moving(reads: Iterable[int], writes: Iterable[int] = (), *, is_floor: bool = False) -> Cost:

@@ -77,6 +77,7 @@ def multiplies(detail: OpDetail, whole: Cost, kernel: Kernel) -> Cost | None:
         masked_flops=round(whole.flops * (more - 1.0)),
         instructions=round(pairs * SYNC_PAIR),
         near=round(wavefronts * SLOTS_A_WAVEFRONT),
+        is_fed=True,
     )
 
 

@@ -60,7 +60,10 @@ def efficient(detail: OpDetail, whole: Cost, kernel: Kernel) -> Cost | None:
         return None
     tiles = cost.instructions / ATTENTION_PAIR / (rows * columns)
     width = round(whole.flops / (4 * pairs))
-    return replace(cost, near=tiled.efficient_attention((rows, columns), width, tiles, has_bias=is_tensor(detail, 3)))
+    has_bias = is_tensor(detail, 3)
+    near = tiled.efficient_attention((rows, columns), width, tiles, has_bias=has_bias)
+    # Of a bias each score loads its own, whatever is multiplied.
+    return replace(cost, near=near, is_fed=not has_bias)
 
 
 def flash(detail: OpDetail, whole: Cost, kernel: Kernel) -> Cost | None:
@@ -78,7 +81,8 @@ def flash(detail: OpDetail, whole: Cost, kernel: Kernel) -> Cost | None:
     done = (whole.flops + cost.masked_flops) * _wider(detail, int(found["width"]))
     pairs = cost.instructions / SYNC_PAIR
     instructions = cost.instructions + round(pairs * _masking(detail, kernel.name, *_sides(found)))
-    return replace(cost, near=near, masked_flops=round(done) - whole.flops, instructions=instructions)
+    masked = round(done) - whole.flops
+    return replace(cost, near=near, is_fed=True, masked_flops=masked, instructions=instructions)
 
 
 def _masking(detail: OpDetail, kernel: str, rows: int, columns: int) -> float:

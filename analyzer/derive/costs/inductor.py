@@ -4,14 +4,19 @@ from __future__ import annotations
 
 import math
 import re
+from collections.abc import Sequence
+from dataclasses import replace
 from typing import Final
 
 from analyzer.core.trace import OpDetail
 from analyzer.derive.costs.cost import Cost, moving
 from analyzer.derive.costs.tensors import has_unknown_tensors, input_bytes, item_bytes, numbers, tensor_inputs
+from analyzer.derive.costs.tiled import LINE_BYTES, SLOTS_A_WAVEFRONT
 
 TOUCHES_PART: Final = re.compile(r"_(?:embedding|index|gather|scatter|slice|select|unbind|split)(?:_|$)")
 """Fused operators that touch part of a tensor argument: an embedding reads a few rows of its table."""
+
+POINTWISE: Final = "triton_poi_"
 
 MOST_SIZES: Final = 3
 """A kernel over static shapes ends in its sizes (`xnumel`, `ynumel, xnumel`, `xnumel, r0_numel`); more numbers than
@@ -28,11 +33,41 @@ def triton(name: str, detail: OpDetail) -> Cost | None:
     if has_unknown_tensors(detail) or not tensors:
         return None
     if not TOUCHES_PART.search(name):
-        return moving(input_bytes(detail, i) for i in tensors)
+        found = moving(input_bytes(detail, i) for i in tensors)
+        return replace(found, near=_near(name, detail, tensors))
     elements = _elements(detail)
     if elements is None:
         return None
-    return moving((min(input_bytes(detail, i), elements * item_bytes(detail, i)) for i in tensors), is_floor=True)
+    found = moving((min(input_bytes(detail, i), elements * item_bytes(detail, i)) for i in tensors), is_floor=True)
+    return replace(found, near=_near(name, detail, tensors, elements))
+
+
+def _near(name: str, detail: OpDetail, tensors: Sequence[int], most: int | None = None) -> int | None:
+    """Slots of the load/store units for what lies across a pointwise kernel's one index, None where nothing does or it
+    is not told.
+
+    The index goes along what is written, the last of the tensors. Neighbouring threads have neighbours of it: of a
+    tensor in which those lie a line or more apart each thread loads a line of its own, one a clock, for each element of
+    whichever of the two has more (one that is made larger is read again, one that is made smaller all of it), and for
+    no more than `most` where it may touch a part alone. By an H200's counters the L1 is busy for 0.83 to 1.04 of that
+    over four such kernels. A kernel of two indices is cut into tiles of both, which keeps lines together.
+    """
+    if not name.startswith(POINTWISE):
+        return None
+    of_tensors = [(detail.shapes[i], detail.strides[i]) for i in tensors if i < len(detail.strides)]
+    if len(of_tensors) != len(tensors) or sum(dtype == "Scalar" for dtype in detail.dtypes) != 1:
+        return None
+    written, steps = of_tensors[-1]
+    along = next((d for d, step in enumerate(steps) if step == 1 and written[d] > 1), None)
+    if along is None:
+        return None
+    lines = 0
+    for i, (sizes, own) in zip(tensors, of_tensors, strict=True):
+        is_beside = len(sizes) == len(own) == len(written) and sizes[along] == written[along]
+        if is_beside and own[along] * item_bytes(detail, i) >= LINE_BYTES:
+            touched = max(math.prod(sizes), math.prod(written))
+            lines += touched if most is None else min(touched, most)
+    return lines * SLOTS_A_WAVEFRONT or None
 
 
 def is_user_kernel(name: str, detail: OpDetail) -> bool:

@@ -22,6 +22,7 @@ from analyzer.derive.costs import (
     multi_tensor,
     normalisation,
     placing,
+    plain_tiles,
     recurrent,
     reductions,
     searching,
@@ -145,14 +146,20 @@ each, `placing.DIVISION_SLOTS`), its offsets, its bias and its store. The rest i
 source (`conv_depthwise2d_forward_kernel` in ATen's DepthwiseConv2d.cu)."""
 
 
-def _depthwise(slots: int) -> Formula:
+CUDNN_OUTPUT: Final = 20
+CUDNN_PLACE: Final = 1.7
+"""Of cuDNN's own (`conv2d_c1_k1_nhwc_specialized`): an output, and each place of its filter. By the counters of an H200
+an output takes 30 to 33 slots with 9 places (three convolutions), 68 with 25 and 102 with 49: a line through them."""
+
+
+def _depthwise(detail: OpDetail, whole: Cost, kernel: Kernel) -> Cost | None:
     """A convolution of single channels by cuDNN: multiply-adds outside the tensor cores, each with its loads."""
-
-    def formula(detail: OpDetail, whole: Cost, kernel: Kernel) -> Cost | None:
-        is_counted = (shape(detail, 1) or ())[2:] == COUNTED_FILTER
-        return replace(whole, instructions=slots * whole.flops // 2, is_counted=is_counted) if whole.flops else None
-
-    return formula
+    size = (shape(detail, 1) or ())[2:]
+    places = math.prod(size)
+    if not whole.flops or not places:
+        return None
+    slots = round(whole.flops / 2 / places * (CUDNN_OUTPUT + CUDNN_PLACE * places))
+    return replace(whole, instructions=slots, is_counted=size == COUNTED_FILTER)
 
 
 def _single_channels(detail: OpDetail, whole: Cost, kernel: Kernel) -> Cost | None:
@@ -206,6 +213,7 @@ _POOL = r"aten::(?:max_pool[23]d_with_indices|avg_pool[23]d)"
 _SORT = r"aten::(?:sort|argsort|_sort)"
 _PRODUCT = r"aten::(?:mm|bmm|addmm|baddbmm|_addmm_activation|linear|_scaled_mm|_int_mm)"
 _CONVOLUTION = r"aten::(?:cudnn_)?convolution(?:_relu|_add_relu)?"
+_ANY_CONVOLUTION = rf"{_CONVOLUTION}|aten::cudnn_convolution_transpose"
 _NEAREST = r"aten::(?:_upsample_nearest_exact|upsample_nearest)2d"
 _LISTS = r"aten::_(?:foreach_\w+|fused_(?:adamw?|sgd|adagrad)_)"
 _SUM = r"aten::(?:sum|nansum|prod)"
@@ -255,7 +263,7 @@ _STAGES: Final[tuple[tuple[re.Pattern[str], re.Pattern[str], Formula, _Kind], ..
         (r"aten::_log_softmax", r"softmax_warp_forward<", _power_of_two(28), _Kind.STEP),
         (r"aten::_?(?:log_)?softmax", r"cunn_(?:Spatial)?SoftMaxForward<", _thrice, _Kind.STEP),
         (r"aten::_conv_depthwise2d", r"conv_depthwise2d_forward_kernel", _single_channels, _Kind.STEP),
-        (_CONVOLUTION, r"conv2d_c1_k1_nhwc", _depthwise(4), _Kind.STEP),
+        (_CONVOLUTION, r"conv2d_c1_k1_nhwc", _depthwise, _Kind.STEP),
         (r"aten::_efficient_attention_forward", r"fmha_cutlassF_f32_", fused_attention.fast_float32, _Kind.STEP),
         (r"aten::_efficient_attention_forward", r"fmha_cutlassF_b?f16_", fused_attention.efficient, _Kind.STEP),
         (r"aten::_flash_attention_forward", r"flash_fwd_kernel<", fused_attention.flash, _Kind.STEP),
@@ -272,11 +280,11 @@ _STAGES: Final[tuple[tuple[re.Pattern[str], re.Pattern[str], Formula, _Kind], ..
         (_SORT, r"fill_reverse_indices_kernel", sorting.places, _Kind.STEP),
         (_LISTS, r"multi_tensor_apply_kernel<", multi_tensor.launched, _Kind.STEP),
         (rf"{_PRODUCT}|{_CONVOLUTION}", r"Kernel2?<cutlass_(?:75_|80_)?tensorop_", tiled.product, _Kind.STEP),
-        (_PRODUCT, r"sm80_xmma_gemm_f32f32_f32f32_", tiled.plain, _Kind.SHARED),
+        (_PRODUCT, r"splitKreduce_kernel|sm80_xmma_gemm_f32f32_\w*_split_k_kernel", _adds_splits, _Kind.BESIDE),
+        (_PRODUCT, r"sm80_xmma_gemm_f32f32_f32f32_", plain_tiles.product, _Kind.STEP),
         (rf"{_PRODUCT}|{_CONVOLUTION}", r"nvjet_sm90_|sm90_xmma_(?:gemm|fprop)_", tiled.hopper, _Kind.STEP),
-        (_PRODUCT, r"splitKreduce_kernel", _adds_splits, _Kind.BESIDE),
-        (_CONVOLUTION, r"nchwToNhwcKernel", layouts.tiled_layout, _Kind.BESIDE),
-        (_CONVOLUTION, r"nchwToNhwcKernel|nhwcAddPaddingKernel", layouts.changes_layout, _Kind.SHARED_BESIDE),
-        (_CONVOLUTION, r"nhwcToNchwKernel", layouts.changes_back, _Kind.BESIDE),
+        (_ANY_CONVOLUTION, r"nchwToNhwcKernel", layouts.tiled_layout, _Kind.BESIDE),
+        (_ANY_CONVOLUTION, r"nchwToNhwcKernel|nhwcAddPaddingKernel", layouts.changes_layout, _Kind.SHARED_BESIDE),
+        (_ANY_CONVOLUTION, r"nhwcToNchwKernel", layouts.changes_back, _Kind.BESIDE),
     )
 )

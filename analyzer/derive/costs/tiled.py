@@ -46,7 +46,6 @@ _CUTLASS: Final = re.compile(
 _HOPPER: Final = re.compile(
     r"(?:nvjet_sm90_[a-z]+_|sm90_xmma_(?:gemm|fprop)_\w*?tilesize)(?P<rows>\d+)x(?P<columns>\d+)[x_](?P<depth>\d+)"
 )
-_PLAIN: Final = re.compile(r"sm80_xmma_gemm_f32f32_f32f32_\w*?tilesize(?P<rows>\d+)x(?P<columns>\d+)x(?P<depth>\d+)_")
 MULTIPLIED_BYTES_A_CLOCK: Final = 4096
 """2,048 multiply-adds of 16-bit numbers a clock and multiprocessor, and as many bytes for any other type
 (`shared_memory.COLUMNS_A_CLOCK`)."""
@@ -110,7 +109,7 @@ def product(detail: OpDetail, whole: Cost, kernel: Kernel) -> Cost | None:
     """A matrix product or a convolution by a kernel of CUTLASS for Ampere or Turing, which cuBLAS takes where a matrix
     is not aligned to 16 bytes, for int8 and for some of TF32, and cuDNN for few channels.
     """
-    found, sizes = _CUTLASS.search(kernel.name), _sizes(detail, whole, kernel.name)
+    found, sizes = _CUTLASS.search(kernel.name), sizes_of(detail, whole, kernel.name)
     if found is None or sizes is None or kernel.launch is None:
         return None
     item = item_bytes(detail, sizes.left)
@@ -128,7 +127,7 @@ def product(detail: OpDetail, whole: Cost, kernel: Kernel) -> Cost | None:
     filled = sizes.outputs / (tiles * tile.rows * tile.columns)
     ended = tile.wavefronts_at_the_end(round(sizes.out_item), filled)
     wavefronts = tiles * (steps * tile.wavefronts_a_step(math.sqrt(filled)) + ended)
-    return _in_tiles(whole, 2 * tiles * steps * tile.rows * tile.columns * tile.depth, wavefronts)
+    return in_tiles(whole, 2 * tiles * steps * tile.rows * tile.columns * tile.depth, wavefronts)
 
 
 def hopper(detail: OpDetail, whole: Cost, kernel: Kernel) -> Cost | None:
@@ -137,25 +136,14 @@ def hopper(detail: OpDetail, whole: Cost, kernel: Kernel) -> Cost | None:
     kernel that is `indexed` goes over places and channels at once, in a way that its name does not tell.
     """
     found, ratio = _HOPPER.search(kernel.name), shared_over_matrix(kernel.name)
-    sizes = _sizes(detail, whole, kernel.name)
+    sizes = sizes_of(detail, whole, kernel.name)
     if found is None or ratio is None or sizes is None or "_indexed" in kernel.name:
         return None
     rows, columns, depth = (int(found[name]) for name in ("rows", "columns", "depth"))
     tiles, multiplied = sizes.tiles(rows, columns), sizes.steps(depth) * rows * columns * depth
     read = ratio * multiplied * item_bytes(detail, sizes.left) / MULTIPLIED_BYTES_A_CLOCK
     kept = sizes.out_item if "nvjet" in kernel.name else SUM_BYTES
-    return _in_tiles(whole, 2 * tiles * multiplied, tiles * (read + rows * columns * 2 * kept / LINE_BYTES))
-
-
-def plain(detail: OpDetail, whole: Cost, kernel: Kernel) -> Cost | None:
-    """A product outside the matrix units, of which whole tiles are multiplied too. Where it is split along its inner
-    dimension, the kernel that adds up the parts has the same name but for its end, and a share of it all.
-    """
-    found, sizes = _PLAIN.search(kernel.name), _sizes(detail, whole, kernel.name)
-    if found is None or sizes is None:
-        return None
-    rows, columns, depth = (int(found[name]) for name in ("rows", "columns", "depth"))
-    return _in_tiles(whole, 2 * sizes.tiles(rows, columns) * sizes.steps(depth) * rows * columns * depth, None)
+    return in_tiles(whole, 2 * tiles * multiplied, tiles * (read + rows * columns * 2 * kept / LINE_BYTES))
 
 
 ENDS: Final = 4
@@ -197,13 +185,16 @@ def efficient_attention(block: tuple[int, int], width: int, tiles: float, *, has
     return round(tiles * (scores + kept + values + bias) * SLOTS_A_WAVEFRONT)
 
 
-def _in_tiles(whole: Cost, done: int, wavefronts: float | None) -> Cost:
+def in_tiles(whole: Cost, done: int, wavefronts: float | None) -> Cost:
+    """The cost of a product that multiplies in whole tiles: `done` operations, `wavefronts` of the load/store units,
+    None where they are not known.
+    """
     near = None if wavefronts is None else round(wavefronts * SLOTS_A_WAVEFRONT)
-    return replace(whole, near=near, masked_flops=max(0, done - (whole.flops or 0)))
+    return replace(whole, near=near, is_fed=True, masked_flops=max(0, done - (whole.flops or 0)))
 
 
 @dataclass(frozen=True, slots=True)
-class _Sizes:
+class Sizes:
     """One product: `rows` and `columns` of each of a batch, `places` times `channels` long. `left` is the place of its
     left matrix among the inputs, `out_item` the bytes of a result. `is_turned` where rows may be called columns, as by
     cuBLAS, which counts from columns.
@@ -235,7 +226,7 @@ class _Sizes:
         return self.places * -(-self.channels // depth)
 
 
-def _sizes(detail: OpDetail, whole: Cost, kernel: str) -> _Sizes | None:
+def sizes_of(detail: OpDetail, whole: Cost, kernel: str) -> Sizes | None:
     """None for anything but one product or one convolution without groups, and for an empty one."""
     if not whole.flops or not whole.writes:
         return None
@@ -243,11 +234,11 @@ def _sizes(detail: OpDetail, whole: Cost, kernel: str) -> _Sizes | None:
         a, b = shape(detail, left), shape(detail, left + 1)
         if a and b and len(a) == len(b) >= 2 and a[-1] == b[-2] and whole.flops == 2 * math.prod(a) * b[-1]:
             out_item = whole.writes[0] / (math.prod(a[:-1]) * b[-1])
-            return _Sizes(math.prod(a[:-2]), a[-2], b[-1], 1, a[-1], left, out_item, is_turned=True)
+            return Sizes(math.prod(a[:-2]), a[-2], b[-1], 1, a[-1], left, out_item, is_turned=True)
     return _convolved(detail, whole, kernel)
 
 
-def _convolved(detail: OpDetail, whole: Cost, kernel: str) -> _Sizes | None:
+def _convolved(detail: OpDetail, whole: Cost, kernel: str) -> Sizes | None:
     """A kernel for convolutions takes the channels of one place of the filter after those of another; one for products,
     of filters of 1 × 1, has no such places.
     """
@@ -260,4 +251,4 @@ def _convolved(detail: OpDetail, whole: Cost, kernel: str) -> _Sizes | None:
         return None
     is_product = "fprop" not in kernel
     places = 1 if is_product else math.prod(weight[2:])
-    return _Sizes(1, out // weight[0], weight[0], places, inner // places, 0, float(item), is_turned=is_product)
+    return Sizes(1, out // weight[0], weight[0], places, inner // places, 0, float(item), is_turned=is_product)

@@ -30,7 +30,7 @@ from benchmarks.verdicts.workplace import zip_traces
 DEVICE = Device("cuda", "X", Source.MEASURED, (Peak("float32", 5e13),), memory_bytes_per_s=4e12, l2_bytes=1_000)
 MACHINE = Machine(DEVICE, Versions("0", "3", "2"), "2026-01-01")
 COUNTED = KernelCounters("r", 0, "k", "i", False, ns=6e3, sm_percent=20.0, memory_percent=80.0, dram_percent=78.0)
-OURS = JudgedKernel(0, "k", "aten::add", 6_000, Part.MEMORY, 0.0, 1_100.0, None, memory_bytes=900.0)
+OURS = JudgedKernel(0, "k", "aten::add", 6_000, Part.MEMORY, Part.MEMORY, 0.0, 1_100.0, None, memory_bytes=900.0)
 
 
 def held(part: Part = Part.MEMORY, **changes: float | None) -> Held:
@@ -72,21 +72,21 @@ def test_near_an_edge_the_counters_could_say_either_part(sm: float | None, memor
 
 def test_either_part_counts_beside_the_asked_figure_and_never_in_it() -> None:
     near = held(Part.COMPUTE, sm_percent=78.0)
-    asked, _, clear, _, either = counters._agreement_checks([near])
+    asked, _, clear, either = counters._agreement_checks([near])
     assert asked.found == pytest.approx(0.0)
     assert clear.found is None
     assert either.found == pytest.approx(1.0)
 
 
-def test_a_product_under_shared_memory_is_compute_in_the_asked_figure_and_memory_on_chip() -> None:
-    one = held(Part.COMPUTE, sm_percent=78.0)
-    fed = replace(one, ours=replace(one.ours, shared_ratio=1.0))
-    asked, _, _, on_chip, _ = counters._agreement_checks([fed])
-    assert asked.found == pytest.approx(0.0)
-    assert on_chip.found == pytest.approx(1.0)
-    assert "foretold" in reason(fed)
-    assert not replace(fed, ours=replace(fed.ours, shared_ratio=0.75)).agrees_on_chip
-    assert replace(fed, ours=replace(fed.ours, part=Part.LATENCY)).ours.nearest is Part.LATENCY
+def test_shared_memory_that_feeds_arithmetic_of_nearly_the_same_time_is_told_apart() -> None:
+    one = held(Part.MEMORY)
+    ours = replace(one.ours, counts_to=Part.COMPUTE, memory_share=0.6, confidence=0.6)
+    tied, clear = (replace(one, ours=replace(ours, compute_share=share)) for share in (0.55, 0.5))
+    feeds_nothing = replace(tied, ours=replace(tied.ours, counts_to=Part.MEMORY))
+    assert counters._fed_note([clear, one, feeds_nothing]) == ()
+    (note,) = counters._fed_note([tied, clear, one, feeds_nothing])
+    assert note.startswith("1 products")
+    assert "0.60 in the mean" in note
 
 
 def test_reliability_is_told_by_class_and_confidence() -> None:

@@ -46,10 +46,10 @@ def test_every_kernel_has_its_counters(judged: JudgedRecording) -> None:
 @pytest.mark.parametrize(
     ("figure", "floor"),
     [
-        ("agreement by time, kernels ≥ 5 µs, unknown counted against us", 0.855),
-        ("agreement by time where we judged", 0.857),
-        ("agreement by time where we judged and the throughputs are over 5 points apart", 0.933),
-        ("not what is asked: the first figure, with either part right", 0.937),
+        ("agreement by time, kernels ≥ 5 µs, unknown counted against us", 0.928),
+        ("agreement by time where we judged", 0.93),
+        ("agreement by time where we judged and the throughputs are over 5 points apart", 0.947),
+        ("not what is asked: the first figure, with either part right", 0.95),
         ("the bytes that we expect memory to move within 15 % of DRAM's, kernels larger than the L2, unknown", 0.856),
         ("not what is asked: all that a kernel touches within 15 % of DRAM's", 0.557),
     ],
@@ -158,16 +158,17 @@ def test_of_the_classes_stated_as_sure_the_counters_could_say_as_many(
     assert sum(h.agrees for h in sure) / len(sure) > 0.92
 
 
-def test_confidence_is_said_to_know_this_set_and_what_is_wrong_of_the_sure_is_told_apart(
+def test_confidence_is_said_to_know_this_set(judged: JudgedRecording) -> None:
+    assert FIRST_LOOK_AT_CONFIDENCE in together_section([judged]).notes
+
+
+def test_shared_memory_a_little_busier_than_the_arithmetic_it_feeds_is_memory_and_not_sure(
     judged: JudgedRecording,
 ) -> None:
-    section = together_section([judged])
-    assert FIRST_LOOK_AT_CONFIDENCE in section.notes
-    (note,) = [n for n in section.notes if "keep shared memory as busy" in n]
-    ours = [h for h in judged.of_issue if h.ours.part is Part.COMPUTE]
-    fed = [h for h in ours if not h.agrees and h.agrees_on_chip]
-    assert note.startswith(f"{len(fed)} products")
+    fed = [h for h in judged.of_issue if h.ours.part is Part.MEMORY and h.ours.counts_to is Part.COMPUTE]
+    fed = [h for h in fed if (h.ours.compute_share or 0.0) > 0.9 * (h.ours.memory_share or 0.0)]
     assert len(fed) >= 15
-    assert max(h.ours.confidence or 0.0 for h in fed) < 0.6
-    sure = [h for h in ours if (h.ours.confidence or 0.0) >= 0.9]
-    assert f"Of {len(sure)} kernels" in note
+    assert sum(h.ours.ns for h in fed if h.truth is Part.MEMORY) > 0.9 * sum(h.ours.ns for h in fed)
+    assert max(h.ours.confidence or 0.0 for h in fed) < 0.9
+    (note,) = [n for n in together_section([judged]).notes if "keep shared memory" in n]
+    assert "half the arithmetic" in note

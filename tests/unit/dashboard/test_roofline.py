@@ -12,11 +12,12 @@ from plotly.utils import PlotlyJSONEncoder
 
 from analyzer.core.budget import Part
 from analyzer.core.device import VECTOR, Device, Peak, Source
+from analyzer.core.graphs import Graph
 from analyzer.derive.roofline import Anomaly
 from dashboard.panels import roofline as panel
 from dashboard.roofline import Roofline, RoofSide, roofline
 from dashboard.roofline_figure import MOST_MARKS, MOST_TICKS, arrows, extent_of, place, roofline_figure, shown_marks
-from dashboard.roofline_words import peaks_words, side_words
+from dashboard.roofline_words import bound_words, mark_lines, peaks_words, side_words
 from dashboard.run_folder import RunData, Side, read_run
 from dashboard.timeline.recording import Recording as Traced
 from dashboard.timeline.recording import recording_of
@@ -84,6 +85,26 @@ def test_a_mark_has_the_numbers_of_an_average_step() -> None:
     assert mark.part is Part.LATENCY
     assert mark.series == 0
     assert mark.anomaly is None
+
+
+def test_a_product_that_keeps_shared_memory_busier_than_the_matrix_units_is_said_to_be_bound_by_it() -> None:
+    """Two matrices of 8192² as an H200 multiplied them; a budget counts the time to compute."""
+    peaks = (Peak("bfloat16", 787e12), Peak(VECTOR, 65.7e12))
+    h200 = replace(DEVICE, name="NVIDIA H200", peaks=peaks, memory_bytes_per_s=4.3e12)
+    run = Recording()
+    with run.step(), run.graph(str(a_key(1))):
+        with run.op("aten::mm", ((8192, 8192),) * 2, ("c10::BFloat16",) * 2):
+            run.launch("nvjet_sm90_tst_320x128_64x3_1x2_h_bz_coopB_NNT", us=1_399)
+        run.synchronize()
+    recording = recording_of(run.trace(), h200)
+    for told in ((), (Graph(a_key(1), (), (), 1, None),)):
+        (side,) = roofline((("recorded", recording),), h200, told).sides
+        (mark,) = side.marks
+        assert (mark.part, mark.is_on_chip) == (Part.MEMORY, True)
+        assert "bound by shared memory or the first cache" in list(mark_lines(mark, side))
+        assert bound_words(replace(mark, is_on_chip=False)) == "memory"
+    assert recording.budget is not None
+    assert recording.budget.whole.ns(Part.COMPUTE) == 1_399_000
 
 
 def test_what_is_not_placed_is_counted_beside_the_marks() -> None:
@@ -245,17 +266,22 @@ def test_every_empty_state_says_what_to_do() -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "over"),
-    [("granite_h200", []), ("mixed_graphs_h200", [])],
+    ("name", "most_unknown"),
+    [("granite_h200", (0.05, 0.55)), ("mixed_graphs_h200", (0.05, 0.05))],
 )
-def test_on_a_golden_marks_and_unknown_add_up_and_only_a_known_one_passes_a_roof(name: str, over: list[str]) -> None:
+def test_on_a_golden_marks_and_unknown_add_up_and_none_passes_a_roof(
+    name: str, most_unknown: tuple[float, ...]
+) -> None:
+    """Under the plan of Granite 197 of 786 µs are in products that only this plan has, and 220 in kernels that Inductor
+    made for it: its recording tells of neither.
+    """
     run = read_run(GOLDEN / name)
     found = roofline([(s.name, s.recording) for s in run.sides if s.recording], *_known(run))
     assert [side.name for side in found.sides] == ["before", "after"]
-    for side in found.sides:
+    for side, most in zip(found.sides, most_unknown, strict=True):
         assert side.kernel_ns == pytest.approx(sum(mark.ns for mark in side.marks) + side.unknown_ns)
-        assert side.unknown_ns < 0.05 * side.kernel_ns
-        assert [mark.name for mark in side.marks if mark.anomaly is not None] == over
+        assert side.unknown_ns < most * side.kernel_ns
+        assert [mark.name for mark in side.marks if mark.anomaly is not None] == []
         _is_busiest_first(side)
 
 

@@ -132,6 +132,26 @@ def test_where_shared_memory_is_as_busy_as_the_matrix_units_it_feeds_either_may_
     assert _ns([clear], arithmetic=-2.0, traffic=0.0) == {Part.COMPUTE: 100_000}
 
 
+def test_what_feeds_the_arithmetic_counts_to_it_whichever_of_the_two_is_the_busier() -> None:
+    fed = [
+        KernelPoint(part, 100_000, 80_000.0, 20_000.0, near_ns=near, is_fed=True)
+        for part, near in ((Part.COMPUTE, 79_000.0), (Part.MEMORY, 81_000.0))
+    ]
+    for error in (-2.0, 0.0, 2.0):
+        assert _ns(fed, arithmetic=error, traffic=error) == {Part.COMPUTE: 200_000}
+    assert [point.counts_to for point in fed] == [Part.COMPUTE, Part.COMPUTE]
+    beside = KernelPoint(Part.MEMORY, 100_000, 80_000.0, 20_000.0, near_ns=81_000.0)
+    assert beside.counts_to is Part.MEMORY
+    assert _ns([*fed, beside]) == {Part.COMPUTE: 200_000, Part.MEMORY: 100_000}
+
+
+def test_what_feeds_the_arithmetic_and_waits_for_memory_is_memory() -> None:
+    fed = KernelPoint(Part.MEMORY, 100_000, 30_000.0, 80_000.0, near_ns=60_000.0, is_fed=True)
+    assert fed.counts_to is Part.MEMORY
+    assert _ns([fed]) == {Part.MEMORY: 100_000}
+    assert _ns([fed], arithmetic=1.0, traffic=-1.0) == {Part.COMPUTE: 100_000}
+
+
 def test_a_kernel_that_a_near_cache_keeps_busy_does_not_wait() -> None:
     sorts = [KernelPoint(Part.MEMORY, 50_000, 0.0, 5_000.0, near_ns=35_000.0, is_on_gpu=True)]
     assert _ns(sorts, traffic=0.0) == {Part.MEMORY: 50_000}

@@ -12,6 +12,7 @@ from analyzer.core.graphs import Graph, KernelFacts, OpCount
 from analyzer.derive.attribution import Attribution, attribute
 from analyzer.derive.costs.cost import Cost
 from analyzer.derive.costs.instructions import JOINT, instructions_of_ops
+from analyzer.derive.costs.tiled import SLOTS_A_WAVEFRONT
 from analyzer.derive.kernel_costs import KernelCosts, cost_of_facts, from_graphs, generated_name, kernel_costs
 from analyzer.derive.residency import memory_bytes, missed_rereads, resident_bytes, unwritten_bytes
 from tests.traces import Recording
@@ -49,6 +50,19 @@ def test_what_inductor_told_goes_before_the_arguments_of_the_row() -> None:
     assert told.dtype == (None, "bfloat16", None)
     assert told.costs[0] is not None
     assert told.costs[0].instructions == 50 + 2 * 150
+
+
+def test_how_its_tensors_lie_stays_known_of_a_kernel_that_inductor_told_of() -> None:
+    run, sides = Recording(), ((64, 64), (64, 64), ())
+    strides = ((64, 1), (1, 64), ())
+    with run.step():
+        with run.graph(str(A)), run.op("triton_poi_fused_add_0", sides, ("float", "float", "Scalar"), strides=strides):
+            run.launch("triton_poi_fused_add_0", us=5)
+        run.synchronize()
+    told = _costs(attribute(run.trace()), ADDING).costs[0]
+    assert told is not None
+    assert told.bytes == 600
+    assert told.near == 64 * 64 * SLOTS_A_WAVEFRONT
 
 
 def test_facts_of_another_graph_say_nothing() -> None:

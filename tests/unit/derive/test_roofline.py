@@ -17,9 +17,9 @@ from analyzer.derive.roofline import (
     SATURATED_SHARE,
     SHORT_KERNEL_NS,
     SYNCHRONOUS_SHARE,
-    TIE,
     Anomaly,
     Kernel,
+    matrix_dtype,
     roof_point,
 )
 
@@ -366,13 +366,36 @@ def _fed(near: float, compute: float = 0.5, memory: float = 0.1) -> Kernel:
     return replace(_gemm(compute * 1e11, moved=memory * 4e8), near_slots=near * 5e13 * LONG_NS / 1e9 / 2)
 
 
-def test_shared_memory_that_is_busier_than_what_it_feeds_is_memory_and_a_tie_is_compute() -> None:
-    assert roof_point(_fed(0.5 * TIE * 1.01), HOPPER, None).part is Part.MEMORY
-    assert roof_point(_fed(0.5 * TIE * 0.99), HOPPER, None).part is Part.COMPUTE
+def test_shared_memory_that_is_busier_than_what_it_feeds_is_memory_and_as_busy_is_compute() -> None:
+    assert roof_point(_fed(0.501), HOPPER, None).part is Part.MEMORY
+    even = _fed(0.5)
+    assert roof_point(even, HOPPER, None).near_share == roof_point(even, HOPPER, None).compute_share
+    assert roof_point(even, HOPPER, None).part is Part.COMPUTE
+    assert roof_point(_fed(0.499), HOPPER, None).part is Part.COMPUTE
     # What memory itself is asked for decides as ever.
     assert roof_point(_fed(0.52, memory=0.51), HOPPER, None).part is Part.MEMORY
     point = roof_point(_fed(0.8), HOPPER, None)
     assert (point.near_share, point.memory_share) == (pytest.approx(0.8), pytest.approx(0.1))
+
+
+@pytest.mark.parametrize(("name", "share"), [("NVIDIA H200", 0.7), ("NVIDIA A100-SXM4-80GB", 0.3)])
+def test_the_issue_slots_of_a_product_are_its_arithmetic_where_they_are_more(name: str, share: float) -> None:
+    """On an A100 a multiply-add of a warp takes two slots, and its loads one: nothing is said of it."""
+    kernel = replace(_gemm(0.3 * 1e11), issued_slots=0.7 * 5e13 * LONG_NS / 1e9 / 2)
+    point = roof_point(kernel, replace(PLAIN, name=name), None)
+    assert point.compute_share == pytest.approx(share)
+    assert not point.is_rough
+    assert roof_point(replace(kernel, issued_slots=1.0), HOPPER, None).compute_share == pytest.approx(0.3)
+
+
+@pytest.mark.parametrize("allow_tf32", [None, True, False])
+@pytest.mark.parametrize(
+    "name", ["sm80_xmma_gemm_f32f32_f32f32_f32_tn_n_tilesize64x64x8_ffma_x", "ampere_sgemm_64x64_tn"]
+)
+def test_a_kernel_of_multiply_adds_runs_in_float32_whatever_is_allowed(name: str, allow_tf32: bool | None) -> None:
+    kernel = Kernel(name, LONG_NS, 1e9, 1e6, "float32")
+    device = replace(DEVICE, peaks=(Peak("float32", 5e13), Peak("tf32", 4e14)))
+    assert matrix_dtype(kernel, device, allow_tf32) == "float32"
 
 
 def test_a_kernel_that_keeps_shared_memory_busy_does_not_wait() -> None:

@@ -91,6 +91,21 @@ def test_kernels_that_shared_memory_bounds_are_not_said_to_be_near_the_memory_ba
     assert "their arithmetic and traffic alone would take" in said
 
 
+def test_of_products_it_is_said_how_much_shared_memory_feeds_more_slowly_than_is_multiplied() -> None:
+    kernels = tuple(
+        KernelPoint(part, 5 * MS, 3.0 * MS, 1.0 * MS, near_ns=near, is_fed=True)
+        for part, near in ((Part.COMPUTE, 2.0 * MS), (Part.MEMORY, 4.0 * MS))
+    )
+    floors = (PartFloor(Part.COMPUTE, 2 * MS),)
+    region = RegionBudget(a_key(1), a_budget(compute=10.0), 10 * MS, 2.0, floors=floors, kernels=kernels)
+    assert sentence(region, a_budget(compute=10.0), Part.COMPUTE) == (
+        "10.0 ms of 10.0 ms (100 %) is in kernels nearer to the arithmetic peak; 50 % of it keeps shared memory busier "
+        "than the arithmetic that it feeds; their traffic alone would take 2.00 ms at the measured peaks"
+    )
+    slower = sentence(replace(region, kernels=kernels[:1]), a_budget(compute=10.0), Part.COMPUTE)
+    assert "shared memory" not in slower
+
+
 def test_of_both_kinds_it_is_said_how_much_is_which() -> None:
     said = _said(4.0 * MS, 0.0)
     assert "nearer to the memory bandwidth or, for 50 % of it, that shared memory or the first cache bounds" in said

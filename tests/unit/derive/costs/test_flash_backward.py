@@ -82,6 +82,7 @@ def test_shared_memory_is_asked_for_every_operand_by_each_row_or_column_of_warps
         2 * (scores + keys_and_values + queries + kept_and_brought) + added
     )  # 128 bytes, and 128 slots, a clock
     assert _step(MULTIPLIES, _detail()).near == slots
+    assert _step(MULTIPLIES, _detail()).is_fed
 
 
 def test_each_block_takes_its_keys_and_values_in_and_their_gradients_out() -> None:

@@ -42,6 +42,7 @@ def test_each_pass_goes_through_counters_keys_and_places(dtype: str, item: int, 
     assert not found.is_floor
     wavefronts = 64 * 1024 / 32 * passes * (RANK_WAVEFRONTS + words * (SCATTER + 1))
     assert found.near == round(wavefronts * SLOTS_A_WAVEFRONT)
+    assert not found.is_fed
 
 
 def test_a_row_that_does_not_fill_its_block_is_filled_up() -> None:

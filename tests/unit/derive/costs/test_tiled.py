@@ -18,6 +18,7 @@ HALF = "c10::Half"
 UNALIGNED = "void cutlass::Kernel2<cutlass_75_tensorop_f16_s1688gemm_f16_128x128_tn_align1>(x)"
 INT8 = "void cutlass::Kernel2<cutlass_80_tensorop_i16832gemm_s8_128x256_128x3_tn_align16>(x)"
 CONVOLUTION = "void cutlass__5x_cudnn::Kernel<cutlass_tensorop_bf16_s16816fprop_optimized_bf16_{}_nhwc_align8>(x)"
+PLAIN = "sm80_xmma_gemm_f32f32_f32f32_f32_{}_n_tilesize{}_stage3_warpsize{}x1_ffma_aligna4_alignc4_execute_kernel__5x"
 NVJET = "nvjet_sm90_tst_192x128_64x5_1x2_h_bz_coopB_TNT"
 
 
@@ -65,6 +66,7 @@ def test_an_unaligned_product_asks_for_its_tiles_an_element_at_a_time() -> None:
     step = 256 * 8 + 256 * 64 / 128 + 4 * 128 * 64 / 128  # lines in eight parts, laid down, loaded by 2 × 2 warps
     end = 128 * 128 * (2 * 4 + 2 * 8) / 128
     assert found.near == round(2 * (2 * step + end) * SLOTS_A_WAVEFRONT)
+    assert found.is_fed
     aligned = _cost("aten::mm", _mm(256, 64, 128), UNALIGNED.replace("align1", "align8"), Launch((2, 1, 1), 128))
     assert aligned is not None
     assert aligned.near is not None
@@ -142,11 +144,8 @@ def test_a_convolution_for_hopper_goes_over_whole_steps_of_channels(channels: in
     [
         (UNALIGNED, Launch((4, 1, 1), 128), (128, 128, 32)),
         (NVJET, Launch((4, 1, 1), 384), (192, 128, 64)),
-        (
-            "sm80_xmma_gemm_f32f32_f32f32_f32_nn_n_tilesize64x32x8_stage3_warpsize2x2x1_ffma_execute_kernel",
-            None,
-            (64, 32, 8),
-        ),
+        ("sm80_xmma_gemm_f32f32_f32f32_f32_nn_n_tilesize64x32x8_stage3_x", None, (64, 32, 8)),
+        (PLAIN.format("nn", "64x32x8", "2x2"), None, (64, 32, 8)),
     ],
 )
 @pytest.mark.parametrize("sizes", [(197, 100, 130), (1, 512, 700), (384, 128, 256)])
@@ -163,18 +162,6 @@ def test_whole_tiles_are_multiplied(
 
     done = 2 * min(filled(m, n), filled(n, m)) * math.ceil(k / depth) * depth
     assert found.masked_flops == done - found.flops
-
-
-def test_what_adds_up_the_parts_of_a_product_shares_it() -> None:
-    name = "sm80_xmma_gemm_f32f32_f32f32_f32_tn_n_tilesize64x64x8_stage3_warpsize1x4x1_ffma_execute_{}kernel__5x_cublas"
-    detail = _mm(64, 512, 128, "float")
-    whole = cost_of("aten::mm", detail, name.format(""))
-    assert whole is not None
-    stages = [stage_of("aten::mm", detail, name.format(end), whole) for end in ("", "split_k_")]
-    assert stages[0] == stages[1]
-    assert stages[0] is not None
-    assert stages[0].is_shared
-    assert not stages[0].is_beside
 
 
 def test_flash_attention_loads_keys_and_values_once_for_each_warp() -> None:
@@ -198,10 +185,10 @@ def test_each_score_loads_its_bias_by_itself_from_a_bank_of_eight_rows() -> None
 
 
 @pytest.mark.parametrize("dtype", [HALF, "float"])
-def test_a_bias_is_told_by_the_operators_fourth_input(dtype: str) -> None:
+def test_a_bias_is_told_by_the_operators_fourth_input_and_goes_with_no_product(dtype: str) -> None:
     shapes = ((2, 96, 4, 64),) * 3
     kernel = f"fmha_cutlassF_{'f16' if dtype == HALF else 'f32'}_aligned_64x64_rf_sm80(x)"
-    near = []
+    near, is_fed = [], []
     for bias in ((), (2, 4, 96, 96)):
         detail = OpDetail(
             shapes=(*shapes, bias, *((),) * 10),
@@ -211,9 +198,11 @@ def test_a_bias_is_told_by_the_operators_fourth_input(dtype: str) -> None:
         found = _cost("aten::_efficient_attention_forward", detail, kernel, Launch((2, 4, 2), 128))
         assert found is not None
         near.append(found.near)
+        is_fed.append(found.is_fed)
     tiles = 2 * 4 * 2 * 2  # two blocks of queries by two of keys, of each head
     wanted = [tiled.efficient_attention((64, 64), 64, tiles, has_bias=has_bias) for has_bias in (False, True)]
     assert near == (wanted if dtype == HALF else [None, None])
+    assert is_fed == [dtype == HALF, False]
 
 
 @pytest.mark.parametrize(
