@@ -10,7 +10,7 @@ from analyzer.core.activity import Activity
 from analyzer.core.budget import Budget
 from analyzer.core.device import Device
 from analyzer.core.environment import Environment
-from analyzer.core.graphs import Capture, Region
+from analyzer.core.graphs import Capture, Graph, Region, under_plan
 from analyzer.core.ops import OpLog
 from analyzer.core.timing import Timing
 from analyzer.core.verdict import Verdict
@@ -76,7 +76,7 @@ def diagnose(
     context = Context(
         device=device,
         allow_tf32=environment.allows_tf32 if environment else None,
-        graphs=capture.graphs if capture else (),
+        graphs=_graphs(capture, is_plan=reference is not None),
         reference=reference.attribution if reference else None,
         environment=environment,
         loops=tuple(_loops(capture)),
@@ -90,6 +90,12 @@ def diagnose(
         step=step_budget(timing, attribution, budgets),
         activity=activity(attribution, timing, device),
     )
+
+
+def _graphs(capture: Capture | None, *, is_plan: bool) -> tuple[Graph, ...]:
+    if capture is None:
+        return ()
+    return under_plan(capture.graphs) if is_plan else capture.graphs
 
 
 def _loops(capture: Capture | None) -> Iterator[GraphLoops]:

@@ -394,5 +394,6 @@ class _Run:
         if checked is None or checked.timing is None or measured.device is None or measured.before is None:
             return
         with self._stage("explaining the plan"):
+            measured.capture = measured.capture and measured.capture.with_plan(checked.capture)
             passes = Passes(checked.timing, self._folder.after_trace, measured.capture)
             measured.after = diagnose(passes, measured.device, measured.environment, measured.ops, measured.before)

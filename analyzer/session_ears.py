@@ -108,7 +108,8 @@ class Announcer:
     ) -> None:
         if traffic_bytes is not None:
             self._log.add_traffic(key, traffic_bytes)
-        self._log.add_kernels(key, kernels)
+        if self._kept is None or self._kept.is_of(candidate.id):
+            self._log.add_kernels(key, kernels)
 
     def generated(self, key: GraphKey, candidate: AnyCandidate, code: str) -> None:
         if self._kept is not None:

@@ -114,9 +114,9 @@ class GraphLog:
             self._graphs[key] = replace(known, bytes=traffic_bytes)
 
     def add_kernels(self, key: GraphKey, kernels: tuple[KernelFacts, ...]) -> None:
-        """What Inductor knew of the kernels of `key`, those of each configuration together.
+        """What Inductor knew of the kernels of `key`, under the configuration that is being compiled.
 
-        A name that two configurations give to different kernels says nothing, and is left out for good.
+        A name that two of its compilations give to different kernels says nothing, and is left out for good.
         """
         known = self._graphs.get(key)
         if known is None or not kernels:
@@ -128,6 +128,11 @@ class GraphLog:
                 doubtful.add(facts.name)
         kept = tuple(facts for name, facts in sorted(names.items()) if name not in doubtful)
         self._graphs[key] = replace(known, kernels=kept)
+
+    def forget_kernels(self) -> None:
+        """What is compiled from here on is another configuration: a kernel of the same name there is another one."""
+        self._doubtful.clear()
+        self._graphs = {key: replace(graph, kernels=()) for key, graph in self._graphs.items()}
 
     def add_loops(self, key: GraphKey, loops: int, scalar: int) -> None:
         """What the default's generated C++ of `key` loops over."""

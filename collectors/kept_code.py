@@ -26,12 +26,15 @@ class KeptCode:
         self._left_bytes = MOST_RUN_BYTES
 
     def add(self, key: GraphKey, candidate: str, code: str) -> None:
-        if key in self._codes or self._candidate not in (None, candidate):
+        if key in self._codes or not self.is_of(candidate):
             return
         code_bytes = len(code.encode("utf-8", "replace"))
         text = _beginning(code, min(MOST_CODE_BYTES, self._left_bytes))
         self._left_bytes -= len(text.encode("utf-8", "replace"))
         self._codes[key] = GeneratedCode(key, text, code_bytes)
+
+    def is_of(self, candidate: str) -> bool:
+        return self._candidate in (None, candidate)
 
     def codes(self) -> tuple[GeneratedCode, ...]:
         return tuple(self._codes.values())

@@ -10,6 +10,7 @@ from typing import Final
 import numpy as np
 
 from analyzer.core import quantities
+from analyzer.core.trace import BoolColumn
 from analyzer.derive.kernel_costs import kernel_costs
 from analyzer.derive.steps import find_steps
 from analyzer.reporting.plain_text import plain
@@ -92,8 +93,7 @@ def _step(one: ShownTimeline, shades: tuple[ShownShade, ...]) -> ShownStep:
             break
     kept = drawn[:MOST_LANES]
     every = sum(marks(lane, view).events for lane in _all_lanes(timeline, groups))
-    named = _named(kept)
-    lanes = tuple(_shown_lane(timeline, found, view, named) for found in kept)
+    lanes = tuple(_shown_lane(timeline, found, view, named) for found, named in zip(kept, _named(kept), strict=True))
     return ShownStep(
         name=plain(one.name, 80),
         title=title,
@@ -138,20 +138,24 @@ def _is_stack(lane: Lane, found: Marks) -> bool:
     return bool((lane.by_bound[found.event] == Fixed.PYTHON).all())
 
 
-def _named(drawn: list[_Drawn]) -> int:
-    """The width from which on a mark is named, in `PARTS` of a bin: so that no more than MOST_NAMED are."""
-    widths = np.sort(np.concatenate([_widths(one.marks) for one in drawn] or [np.zeros(0, dtype=np.int64)]))
-    return int(widths[-MOST_NAMED]) if widths.size > MOST_NAMED else 0
+def _named(drawn: list[_Drawn]) -> list[BoolColumn]:
+    """Of each lane which marks are named: the widest MOST_NAMED of all, of equal ones the first."""
+    if not drawn:
+        return []
+    widths = [_widths(one.marks) for one in drawn]
+    together = np.concatenate(widths)
+    is_named = np.zeros(together.size, dtype=np.bool_)
+    is_named[np.argsort(-together, kind="stable")[:MOST_NAMED]] = True
+    return np.split(is_named, np.cumsum([own.size for own in widths])[:-1])
 
 
 def _widths(found: Marks) -> np.ndarray[tuple[int], np.dtype[np.int64]]:
     return found.right.astype(np.int64) - found.left
 
 
-def _shown_lane(timeline: Timeline, drawn: _Drawn, view: Shown, named: int) -> ShownLane:
+def _shown_lane(timeline: Timeline, drawn: _Drawn, view: Shown, is_named: BoolColumn) -> ShownLane:
     own, found = drawn.own, drawn.marks
     whole = view.bins * PARTS
-    is_named = _widths(found) >= named
     made = []
     # At most MOST_MARKS of them, 2 µs each.
     for i, at in enumerate(found.event.tolist()):

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
 from enum import StrEnum
 
 
@@ -142,6 +143,8 @@ class Graph:
     where it compiled them before anybody asked. `loops` are the innermost loops of its generated C++ and `scalar_loops`
     those of them without vectors, on a CPU. `copied_bytes` are those of the inputs that a CUDA graph would copy at each
     replay: all but parameters and buffers. `inputs` are all inputs of one call, those among them.
+    `kernels` are those of torch's defaults, `plan_kernels` those that the plan runs in their place, where one number of
+    a name is often another kernel; None where no plan was compiled or nothing was told of it.
     """
 
     key: GraphKey
@@ -161,6 +164,7 @@ class Graph:
     """What Inductor wrote for it under torch's defaults, without comments, paths and hashes."""
     host_made: tuple[SourceLine, ...] = ()
     """Lines that make a tensor on the host and move it to a device, a CPU too; of a backward none are told."""
+    plan_kernels: tuple[KernelFacts, ...] | None = None
 
     @property
     def where(self) -> SourceLine | None:
@@ -178,3 +182,22 @@ class Capture:
     skips: tuple[CudaGraphSkip, ...]
     compile_ns: int
     first_call_ns: int
+
+    def with_plan(self, planned: Capture | None) -> Capture:
+        """The same, with what Inductor told of the kernels of the plan, which was captured as `planned`."""
+        told = {graph.key: graph.kernels or None for graph in planned.graphs} if planned else {}
+        return replace(self, graphs=tuple(replace(g, plan_kernels=told.get(g.key)) for g in self.graphs))
+
+
+def under_plan(graphs: Iterable[Graph]) -> tuple[Graph, ...]:
+    """The graphs as the plan runs them: with its kernels, those of the defaults where it is not known which these are.
+
+    What all kernels of a graph move was counted under the defaults, and says nothing of what other ones leave of it.
+    """
+    return tuple(_under_plan(graph) for graph in graphs)
+
+
+def _under_plan(graph: Graph) -> Graph:
+    kernels = graph.kernels if graph.plan_kernels is None else graph.plan_kernels
+    is_same = graph.plan_kernels == graph.kernels or not kernels
+    return graph if is_same else replace(graph, kernels=kernels, bytes=None)

@@ -6,7 +6,7 @@ Imports rich: only the modules of the terminal report import this one.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 from rich.cells import cell_len
@@ -23,8 +23,9 @@ LEAST_NAME: Final = 12
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """`cells` is the least width, so that tables of one report stand under each other. A name longer than `most` cells
-    is cut in its middle; None: whole. The first column, of names, takes what the others leave.
+    """`cells` is the least width, so that tables of one report stand under each other, where no name of the first
+    column is cut for it: that takes what the others leave. A name longer than `most` cells is cut in its middle; None:
+    whole.
     """
 
     title: str
@@ -37,7 +38,11 @@ def fitted_table(columns: Sequence[Column], lines: Sequence[Sequence[Cell]], wid
     """A table of `width` cells: every column but the first is as wide as its longest cell."""
     lines = [[_within(cell, column.most) for cell, column in zip(line, columns, strict=True)] for line in lines]
     widths = [_width(column, [line[index] for line in lines]) for index, column in enumerate(columns)]
-    name_cells = max(width - sum(size + 1 for size in widths[1:]), LEAST_NAME)
+    tight = [_width(replace(column, cells=0), [line[index] for line in lines]) for index, column in enumerate(columns)]
+    wanted = max(tight[0], LEAST_NAME)
+    if _left(width, widths) < wanted:
+        widths = tight
+    name_cells = max(_left(width, widths), LEAST_NAME)
     table = bare_table(has_titles=True)
     for column, size in zip(columns, (name_cells, *widths[1:]), strict=True):
         table.add_column(column.title, width=size, justify="right" if column.is_number else "left", no_wrap=True)
@@ -66,6 +71,11 @@ def shortened(label: str, cells: int) -> str:
 
 def _within(cell: Cell, most: int | None) -> Cell:
     return cell if most is None or isinstance(cell, Text) else shortened(cell, most)
+
+
+def _left(width: int, widths: Sequence[int]) -> int:
+    """Cells that the columns behind the first leave it, each with a blank before it."""
+    return width - sum(size + 1 for size in widths[1:])
 
 
 def _width(column: Column, cells: Sequence[Cell]) -> int:

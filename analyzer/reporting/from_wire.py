@@ -227,6 +227,7 @@ def _graph(graph: wire.WireGraph) -> Graph:
         inputs=graph.inputs,
         code_bytes=graph.code_bytes,
         host_made=graph.host_made,
+        plan_kernels=graph.plan_kernels,
     )
 
 

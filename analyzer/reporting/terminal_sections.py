@@ -112,7 +112,7 @@ def _findings(report: Report, width: int) -> list[RenderableType]:
 
 def _not_taken(report: Report, width: int) -> list[RenderableType]:
     lines = refusals(report)
-    head: list[RenderableType] = [Text("Candidates that could not be used", style="bold")] if lines else []
+    head: list[RenderableType] = [Text("Candidates not tried, or of no use", style="bold")] if lines else []
     return head + [_indented(Text(line), 2) for line in lines]
 
 
@@ -138,7 +138,7 @@ def _attribution(report: Report, width: int) -> list[RenderableType]:
     lines = [f"{head_word}{attribution_text(report.attributed, is_recorded=is_recorded)}"]
     if report.attributed_after is not None:
         lines.append(f"after:  {attribution_text(report.attributed_after, is_recorded=is_recorded)}")
-    head: list[RenderableType] = [Text("Kernel time, profiled", style="bold")]
+    head: list[RenderableType] = [Text("Kernel time, of all profiled steps", style="bold")]
     return head + [_indented(Text(line), 2) for line in lines]
 
 

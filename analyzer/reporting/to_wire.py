@@ -229,6 +229,7 @@ def _graph(graph: Graph) -> wire.WireGraph:
         inputs=graph.inputs,
         code_bytes=graph.code_bytes,
         host_made=graph.host_made,
+        plan_kernels=graph.plan_kernels,
     )
 
 

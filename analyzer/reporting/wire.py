@@ -157,6 +157,7 @@ class WireGraph(Struct, frozen=True):
     inputs: int | None = None
     code_bytes: int | None = None
     host_made: tuple[SourceLine, ...] = ()
+    plan_kernels: tuple[KernelFacts, ...] | None = None
 
 
 class WireSkip(Struct, frozen=True):

@@ -57,7 +57,7 @@ _REFUSED: Final = (
     "torch refuses this graph a CUDA graph (cudagraph_skip): remove its reason first; until then "
     'torch.compile(model, options={"cpp_wrapper": True}) shortens the launches'
 )
-_APPLY: Final = 'apply the plan, which does: analyzer.optimize(model, plan="plan.json")'
+_APPLY: Final = 'apply the plan: analyzer.optimize(model, plan="plan.json")'
 _GAP: Final = "bring this code into a graph, or use foreach and batched operators in place of loops over small tensors"
 
 LEAST_KERNELS: Final = 20

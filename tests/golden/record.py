@@ -2,9 +2,9 @@
 
     python -m tests.golden.record RUN tests/golden/NAME [--steps N]
 
-Nothing else is changed: folders of the machine that recorded are cut from file names, so that no golden names one.
-With `--steps` only the first N recorded steps are kept: their rows on the host and what these launched. A file of more
-than 100 KB is refused: record a smaller model.
+Nothing else is changed: folders of the machine that recorded are cut from file names, and what still names one is
+refused, so that no golden does. With `--steps` only the first N recorded steps are kept: their rows on the host and
+what these launched. A file of more than 100 KB is refused: record a smaller model.
 """
 
 from __future__ import annotations
@@ -24,16 +24,22 @@ _PREFIXES: Final = (
     (re.compile(r"/[^\" ]*?/(?=(?:inductor|benchmarks)/)"), ""),
     (re.compile(r"/[^\" ]*?/(?=site-packages/)"), ""),
     (re.compile(r"/[^\" ]*?/(?=torchinductor_)"), ""),
+    (re.compile(r"/[^\" ]*?/(?=(?P<cache>[a-z0-9]{2})/c(?P=cache)[a-z0-9]+\.py)"), ""),
     (re.compile(r"/[^\" ]*?/(?=(?:collectors|analyzer|optimizers|examples)/)"), ""),
     (re.compile(r"/[^\" ]*?/(?=lib/python3)"), ""),
     (re.compile(r"analyze dashboard [^\" ]+"), "analyze dashboard RUN"),
 )
+FOLDER_OF_A_MACHINE: Final = re.compile(r"(?<![\w.)\]>*<-])/(?:[\w.@+-]+/)+[\w.@+-]*")
+"""An absolute path of two names or more: not `a/b/c`, nor what kernels and URLs have slashes for."""
 _DROPPED_KEYS: Final = ("traceName", "hostname", "trace_id")
 """What a trace says of where and when it ran, and nobody reads."""
 
 
 def main(run: Path, golden: Path, steps: int | None = None) -> None:
-    """Copy the run folder's files into `golden`, shortened. Raises ValueError where one is too large."""
+    """Copy the run folder's files into `golden`, shortened.
+
+    Raises ValueError where one is too large, or still names a folder.
+    """
     golden.mkdir(parents=True, exist_ok=True)
     for name in TRACES:
         if (run / name).exists():
@@ -82,9 +88,12 @@ def _is_of(event: dict[str, Any], launched: set[Any], names: set[str], step: tup
 
 
 def shortened(text: str) -> str:
-    """The text without the folders of the machine that recorded it."""
+    """The text without the folders of the machine that recorded it. Raises ValueError where one is left."""
     for pattern, replacement in _PREFIXES:
         text = pattern.sub(replacement, text)
+    left = FOLDER_OF_A_MACHINE.search(text)
+    if left is not None:
+        raise ValueError(f"it still names a folder, {left[0]}: what it is known by goes into _PREFIXES")
     return text
 
 

@@ -1,20 +1,36 @@
 """What the product recorded on an H200 is explained here, without a GPU, as it was there.
 
-The golden is `tests/golden/granite_h200`: a 16-layer bf16 Granite-like model at 1 x 128 tokens, torch 2.11, recorded by
-`analyze examples/granite_like.py` and shortened by `tests.golden.record`.
+The golden is `tests/golden/granite_h200`: a 16-layer bf16 Granite-like model, 1024 wide, at 1 x 128 tokens, recorded on
+2026-11-30 by `analyze examples/granite_like.py` in the suite of plans, with torch 2.11.0 (CUDA 13.0, triton 3.6.0) on
+one GPU of a machine of two H200s, and shortened by `tests.golden.record`. The figures below are added up from the rows
+of its two traces, and from its stored samples.
+
+That run did not tell yet what Inductor knew of the plan's own kernels (`Graph.plan_kernels`). What its report says of
+the time under the plan was counted with those of the defaults, and is held against nothing here.
 """
 
 from __future__ import annotations
 
+from collections import Counter
+from dataclasses import replace
+from importlib import resources
+
 import pytest
 
-from analyzer.core.budget import Part
-from analyzer.core.graphs import GraphKey
+from analyzer.commands.demo import DEMO_REPORT
+from analyzer.core.budget import Budget, Part
 from analyzer.core.report import Report
+from analyzer.core.samples import median_ratio
+from analyzer.core.trace import EventKind
+from analyzer.core.trial import Change
 from analyzer.core.verdict import Bound
 from analyzer.derive.predict import Replayed, predict_cuda_graphs
-from analyzer.diagnosis import Diagnosis
+from analyzer.diagnosis import Diagnosis, Judged
+from analyzer.reporting.json import decode_report
 from tests.goldens import Golden, read_golden
+
+LAYERS = 16
+STEPS = 3
 
 
 @pytest.fixture(scope="module")
@@ -37,10 +53,33 @@ def after(golden: Golden) -> Diagnosis:
     return golden.after
 
 
+def _graph(report: Report, diagnosis: Diagnosis) -> Judged:
+    (graph,) = report.graphs
+    judged = diagnosis.judged(graph.key)
+    assert judged is not None
+    return judged
+
+
+def _budget(report: Report, diagnosis: Diagnosis) -> Budget:
+    budget = _graph(report, diagnosis).budget.budget
+    assert budget is not None
+    return budget
+
+
+def _kernels(diagnosis: Diagnosis) -> tuple[Counter[str], Counter[str]]:
+    """How often each kernel was recorded, and its nanoseconds in all."""
+    trace, counts, total_ns = diagnosis.attribution.trace, Counter[str](), Counter[str]()
+    for row in trace.rows(EventKind.KERNEL).tolist():
+        counts[trace.name(row)] += 1
+        total_ns[trace.name(row)] += int(trace.duration_ns[row])
+    return counts, total_ns
+
+
 def test_every_kernel_is_linked_to_the_graph(before: Diagnosis, after: Diagnosis) -> None:
-    for diagnosis, kernels in ((before, 801), (after, 804)):
+    # 251 and 200 kernels a step; each product over split K clears its sums first, one in each layer.
+    for diagnosis, kernels in ((before, 251), (after, 200)):
         attributed = diagnosis.attribution.attributed
-        assert attributed.kernels == kernels
+        assert attributed.kernels == STEPS * (kernels + LAYERS)
         assert attributed.unlinked_kernels == 0
         assert attributed.linked_share == 1.0
 
@@ -53,43 +92,77 @@ def test_the_budget_is_the_one_the_machine_with_the_gpu_printed(report: Report, 
         assert budget is not None
         assert printed is not None
         assert budget.elapsed_ns == printed.elapsed_ns
-        # Printed before gaps of kernels launched in time (1.2 µs of 2.7 ms here) counted as latency.
-        assert budget.ns(Part.STARVED) == pytest.approx(printed.ns(Part.STARVED), rel=1e-3)
-        # Printed before the 40 % of latency were held against the hardware's rates rather than the measured ones, and
-        # before light work was given the clock that it runs at: 14 % of it then counted as latency.
-        assert budget.ns(Part.MEMORY) == pytest.approx(printed.ns(Part.MEMORY), rel=0.15)
+        # Rows of the trace say these, whatever is known of a kernel's cost.
+        for part in (Part.STARVED, Part.COPIES, Part.SYNC):
+            assert budget.ns(part) == printed.ns(part)
+        # Which roof a kernel is near is still being learned of: 1 % of the graph are 40 of its kernels' 953 µs.
+        for part in (Part.COMPUTE, Part.MEMORY, Part.LATENCY, Part.UNKNOWN_KERNELS):
+            assert abs(budget.ns(part) - printed.ns(part)) <= 0.01 * printed.elapsed_ns
+
+
+def test_what_memory_bounds_is_the_head_of_the_vocabulary(report: Report, before: Diagnosis, after: Diagnosis) -> None:
+    """The one product with a large matrix: 49152 × 1024 bf16 are 101 MB, 22 µs at the measured bandwidth, and it takes
+    29.7 µs; then its logits are divided in 5.8 µs. Every other product is under a third of the bandwidth.
+    """
+    assert _budget(report, before).ns(Part.MEMORY) == pytest.approx(35_550, rel=0.02)
+    # Of the division under the plan, 6.0 µs, this recording does not tell.
+    assert 30_000 < _budget(report, after).ns(Part.MEMORY) < 37_000
 
 
 def test_the_bound_shifts_from_the_host_to_the_kernels(report: Report, before: Diagnosis, after: Diagnosis) -> None:
-    key = report.graphs[0].key
-    first, second = before.judged(key), after.judged(key)
-    assert first is not None
-    assert second is not None
-    assert first.verdict.bound is Bound.CPU
-    assert second.verdict.bound is not Bound.CPU
-    # Which kernels is a near thing here: 49 % latency, 42 % memory, and 8 % that no roof can be named for.
-    assert second.budget.budget is not None
-    assert second.budget.budget.share(Part.LATENCY) + second.budget.budget.share(Part.MEMORY) > 0.85
+    first, second = _graph(report, before).verdict, _graph(report, after).verdict
+    assert first.bound is Bound.CPU
+    assert first.confidence is not None
+    assert first.confidence > 0.9
+    # 200 kernels of 4.0 µs on average, and what lies between them.
+    assert second.bound is Bound.LATENCY
+    assert _budget(report, after).share(Part.LATENCY) > 0.5
 
 
-def test_a_cuda_graph_takes_away_the_starved_time_and_leaves_the_kernels(before: Diagnosis, after: Diagnosis) -> None:
-    key = next(judged.region for judged in before.regions if isinstance(judged.region, GraphKey))
-    first, second = before.judged(key), after.judged(key)
-    assert first is not None
-    assert second is not None
-    assert first.budget.busy_ns == pytest.approx(second.budget.busy_ns, rel=0.02)
-    assert first.budget.budget is not None
-    assert second.budget.budget is not None
-    assert second.budget.budget.ns(Part.STARVED) < 0.1 * first.budget.budget.ns(Part.STARVED)
+def test_the_plan_takes_away_the_starved_time(report: Report, before: Diagnosis, after: Diagnosis) -> None:
+    # 3.09 of 4.04 ms; one launch of a CUDA graph a step leaves the device nothing to wait for in between.
+    assert _budget(report, before).share(Part.STARVED) == pytest.approx(0.764, abs=0.001)
+    assert _budget(report, after).ns(Part.STARVED) < 0.01 * _budget(report, before).ns(Part.STARVED)
 
 
-def test_the_prediction_from_the_default_run_holds_to_fifteen_per_cent(report: Report, before: Diagnosis) -> None:
-    graph = report.graphs[0]
-    judged = before.judged(graph.key)
+def test_the_plan_makes_products_of_one_input_one_and_leaves_the_others(
+    report: Report, before: Diagnosis, after: Diagnosis
+) -> None:
+    """Of seven products a layer and the head, the three of the attention's inputs are one, and the two of the gate."""
+    (first, first_ns), (second, second_ns) = _kernels(before), _kernels(after)
+    products = [sum(n for name, n in counts.items() if name.startswith("nvjet_")) for counts in (first, second)]
+    assert products == [STEPS * (7 * LAYERS + 1), STEPS * (4 * LAYERS + 1)]
+    kept = [name for name, n in first.items() if second[name] == n and not name.startswith("triton_")]
+    assert sum(first[name] for name in kept) >= STEPS * (3 * LAYERS + 1)
+    assert sum(second_ns[name] for name in kept) == pytest.approx(sum(first_ns[name] for name in kept), rel=0.03)
+    # 954 and 800 µs of kernels a step.
+    for diagnosis, busy_ns in ((before, 954_154), (after, 799_600)):
+        assert _graph(report, diagnosis).budget.busy_ns == pytest.approx(busy_ns, rel=0.002)
+
+
+def test_the_prediction_from_the_default_run_holds_to_five_per_cent(report: Report, before: Diagnosis) -> None:
+    (graph,) = report.graphs
+    found = _graph(report, before).budget
     trial = next(c for c in graph.candidates if c.candidate == "cuda_graphs")
-    assert judged is not None
-    assert judged.budget.busy_ns is not None
-    assert judged.budget.kernels_per_step is not None
-    predicted_ns = predict_cuda_graphs(Replayed(judged.budget.busy_ns, judged.budget.kernels_per_step), report.device)
-    assert trial.measured_ns is not None
-    assert predicted_ns == pytest.approx(trial.measured_ns, rel=0.15)
+    assert found.busy_ns is not None
+    assert found.kernels_per_step is not None
+    predicted_ns = predict_cuda_graphs(Replayed(found.busy_ns, found.kernels_per_step), report.device)
+    assert predicted_ns == pytest.approx(1_154_784, rel=0.05)
+    assert trial.measured_ns == 1_154_784
+
+
+def test_the_demo_is_this_run_and_tells_whoever_has_no_gpu_to_run_one(report: Report) -> None:
+    demo = decode_report(resources.files("analyzer").joinpath(DEMO_REPORT).read_bytes(), DEMO_REPORT)
+    assert demo == replace(report, next_command="analyze model.py")
+
+
+def test_the_plan_is_faster_by_what_its_samples_say(report: Report) -> None:
+    samples = {plan.name: plan.step_ns for plan in report.plans}
+    default, planned = samples["default"], samples["plan"]
+    assert default is not None
+    assert planned is not None
+    assert report.comparison is not None
+    assert report.comparison.outcome is Change.FASTER
+    interval = report.comparison.interval
+    assert interval.low < median_ratio(default, planned) < interval.high
+    assert (default.median_ns, planned.median_ns) == (report.comparison.before_ns, report.comparison.after_ns)

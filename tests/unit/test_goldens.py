@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import gzip
+
 import pytest
 
 from analyzer.core.budget import Part
 from analyzer.core.graphs import GraphKey
 from analyzer.core.verdict import Bound
 from analyzer.derive.predict import Replayed, predict_cuda_graphs
+from tests.golden.record import FOLDER_OF_A_MACHINE, shortened
 from tests.goldens import FOLDER, RUNS, Golden, read_golden
 
 
@@ -51,10 +54,30 @@ def test_what_was_sure_there_is_said_here(golden: Golden) -> None:
             assert judged.verdict.bound is graph.verdict.bound
 
 
-def test_no_report_names_the_machine_that_recorded_it() -> None:
-    assert len(RUNS) >= 2
-    for name in RUNS:
-        assert '"/' not in (FOLDER / name / "report.json").read_text()
+def test_no_file_names_a_folder_of_the_machine_that_recorded_it() -> None:
+    files = [path for path in FOLDER.rglob("*") if path.suffix in (".json", ".gz")]
+    assert len(files) >= 4 * len(RUNS) >= 8
+    for path in files:
+        data = path.read_bytes()
+        text = (gzip.decompress(data) if path.suffix == ".gz" else data).decode()
+        assert FOLDER_OF_A_MACHINE.search(text) is None, path
+
+
+@pytest.mark.parametrize(
+    ("told", "kept"),
+    [
+        ("/tmp/torchinductor_ada/3n/c3narik.py", "torchinductor_ada/3n/c3narik.py"),
+        ("/tmp/runs1/a.cuda/cache/3n/c3narik.py", "3n/c3narik.py"),
+        ("/opt/torch/lib/python3.12/site-packages/torch/nn.py", "site-packages/torch/nn.py"),
+    ],
+)
+def test_a_file_is_named_from_where_it_is_the_same_on_every_machine(told: str, kept: str) -> None:
+    assert shortened(f'{{"file": "{told}"}}') == f'{{"file": "{kept}"}}'
+
+
+def test_what_still_names_a_folder_is_no_golden() -> None:
+    with pytest.raises(ValueError, match=r"/home/ada/secret/net\.py"):
+        shortened('{"file": "/home/ada/secret/net.py"}')
 
 
 # -- four graphs, three bounds, two candidates -------------------------------------------------------------------------

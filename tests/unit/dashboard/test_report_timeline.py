@@ -19,6 +19,7 @@ from dashboard.timeline.page import TimelinePage, median_step
 from dashboard.timeline.shades import Pattern
 from dashboard.timelines import timeline_page
 from tests.reports import an_empty_report
+from tests.traces import Recording
 from tests.unit.dashboard.runs import HOSTILE, a_recording, a_run_folder
 
 GOLDEN = Path(__file__).resolve().parents[2] / "golden" / "granite_h200"
@@ -48,10 +49,25 @@ def test_it_is_small_whatever_the_trace_holds(golden: TimelinePage, monkeypatch:
         assert len(step.lanes) <= MOST_LANES
         assert sum(len(lane.marks) for lane in step.lanes) <= 600
     monkeypatch.undo()
-    for step in shown_steps(golden):
-        marks = [mark for lane in step.lanes for mark in lane.marks]
-        assert 600 < len(marks) <= MOST_MARKS
+    steps = [[mark for lane in step.lanes for mark in lane.marks] for step in shown_steps(golden)]
+    assert len(steps[0]) > 600
+    for marks in steps:
+        assert len(marks) <= MOST_MARKS
         assert sum(mark.text is not None for mark in marks) <= MOST_NAMED
+
+
+def test_of_marks_of_one_width_no_more_are_named_than_may_be(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    run = Recording()
+    with run.step():
+        for _ in range(9):
+            run.launch("alike", us=5)
+        run.synchronize()
+    run.save(tmp_path / "trace.json.gz")
+    analyzed = analyze_trace(read_trace(tmp_path / "trace.json.gz"), "trace.json.gz")
+    for most in range(1, 10):
+        monkeypatch.setattr(report_timeline, "MOST_NAMED", most)
+        (step,) = steps_of_analyzed(analyzed)
+        assert sum(mark.text is not None for lane in step.lanes for mark in lane.marks) == most
 
 
 def test_marks_lie_in_the_step_in_order_and_their_shades_can_be_drawn(golden: TimelinePage) -> None:
@@ -70,7 +86,7 @@ def test_marks_lie_in_the_step_in_order_and_their_shades_can_be_drawn(golden: Ti
 def test_the_step_is_named_and_so_are_its_longest_events(golden: TimelinePage) -> None:
     before, after = shown_steps(golden)
     assert (before.name, after.name) == ("before", "after")
-    assert before.title == "step 2 of 3, of median length"
+    assert before.title == "step 1 of 3, of median length"
     texts = [mark.text for lane in before.lanes for mark in lane.marks if mark.text is not None]
     assert any(text.startswith("modeling_granite.py:391 ") and text.endswith(" ms") for text in texts)
 

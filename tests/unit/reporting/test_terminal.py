@@ -17,7 +17,7 @@ from analyzer.core.samples import Interval
 from analyzer.core.shell import ascii_command, shell_command
 from analyzer.core.trial import Accuracy, AccuracyReference, Change, TrialOutcome
 from analyzer.core.verdict import Bound
-from analyzer.reporting.fitted_table import shortened
+from analyzer.reporting.fitted_table import Column, fitted_table, shortened
 from analyzer.reporting.renderer import Page
 from analyzer.reporting.report_text import error_text, notes_text
 from analyzer.reporting.terminal import render
@@ -326,8 +326,16 @@ def test_an_ascii_terminal_gets_ascii() -> None:
 def test_a_wider_page_gives_the_room_to_the_names() -> None:
     name = "a_rather_long_module_name.py:1234"
     report = a_report(graphs=(a_graph(name),))
-    assert _line(render(report, Page()), "a_rather").split()[0] == "a_rather…_name.py:1234"
+    assert _line(render(report, Page()), "a_rather").split()[0] == "a_rather_l…ule_name.py:1234"
     assert _line(render(report, Page(width=110)), "a_rather").split()[0] == name
+
+
+def test_columns_are_as_narrow_as_their_cells_before_a_name_is_cut() -> None:
+    columns = (Column("graph"), Column("bound by", 12), Column("plan", 11))
+    for name, widths in (("model.py:41", [14, 12, 11]), ("modeling_granite.py:391", [24, 8, 5])):
+        table = fitted_table(columns, [(name, "CPU 97 %", "eager")], 39)
+        assert [column.width for column in table.columns] == widths
+        assert list(table.columns[0].cells) == [name]
 
 
 def test_the_environment_does_not_change_the_page() -> None:
