@@ -42,7 +42,7 @@ from collectors.host_ahead import RegionAhead, sample_host_ahead
 from collectors.kept_code import KeptCode
 from collectors.left_gradients import with_gradient_mode
 from collectors.loading import load_workload
-from collectors.memory import TrialMemory
+from collectors.memory import Growth, TrialMemory
 from collectors.op_log import record_ops
 from collectors.outputs import not_finite, unread
 from collectors.probe import Probe
@@ -307,10 +307,12 @@ class Session:
         self._announce(Event("recompiling with the plan"))
         default, memory = self._compiled, TrialMemory(self._workload.device)
         self._backend.select({})
+        growth, others = Growth(self._workload.device), self._judge.kept_bytes() + self._backend.kept_bytes({})
         planned = self._planned(plan, default)
         # Both compilations keep their entries on the same frames, beside those that a recompile may add.
         with torch_compat.dynamo_limit(2), self._log.listening(), self._telling("a step under the plan"):
             first_ns, costs = first_passes(planned, self._log)
+            own = growth.bytes()
             warmup = warm_up(planned, self._log)
             capture = self._log.capture(compile_ns=first_ns, first_call_ns=first_ns)
             accuracy = self._judge.accuracy(planned, changes_of(choice.candidate for choice in plan.choices))
@@ -324,11 +326,12 @@ class Session:
             timing = time_workload(planned, self._probe, warmup) if plan.is_compiled else None
             # Right after the plan's own, so that a graph's before and after are of the same minute of the machine.
             default_timing = time_workload(default, self._probe, warmup) if plan.is_compiled else None
-            needs = partial(memory.of_steps, has_cuda_graphs=False, kept_bytes=self._judge.kept_bytes())
+            needs = partial(memory.of_steps, has_cuda_graphs=False, kept_bytes=others + own)
             eager_way = with_memory(way("eager", eager_ns), needs(self._eager))
             default_way = with_memory(way("default", default_ns, default_accuracy), needs(default))
             has_graphs = any(uses_cuda_graphs(choice.candidate) for choice in plan.choices)
-            planned_way = with_memory(way("plan", planned_ns, accuracy), needs(planned, has_cuda_graphs=has_graphs))
+            needed = needs(planned, has_cuda_graphs=has_graphs, kept_bytes=others)
+            planned_way = with_memory(way("plan", planned_ns, accuracy), needed)
         self._verified = planned
         return Verification(
             eager=eager_way,

@@ -94,7 +94,8 @@ class Bench:
     def _footprint(self, memory: TrialMemory, tried: Mapping[str, str]) -> Footprint:
         self.backend.select(tried)
         has_cuda_graphs = any(uses_cuda_graphs(candidate) for candidate in tried.values())
-        return memory.of_steps(self.stepper, has_cuda_graphs=has_cuda_graphs, kept_bytes=self.kept_bytes())
+        kept_bytes = self.kept_bytes() + self.backend.kept_bytes(tried)
+        return memory.of_steps(self.stepper, has_cuda_graphs=has_cuda_graphs, kept_bytes=kept_bytes)
 
     def _regions(self, tried: Mapping[str, str]) -> tuple[RegionTime, ...]:
         """Every graph's own time a step, under what is tried and under the default, taken in turn."""

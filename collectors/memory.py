@@ -6,6 +6,7 @@ Where the allocator does not tell (`backend:cudaMallocAsync`), nothing is known.
 
 from __future__ import annotations
 
+import gc
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
@@ -56,7 +57,8 @@ class TrialMemory:
 
     def of_steps(self, stepper: Stepper, *, has_cuda_graphs: bool, kept_bytes: int = 0) -> Footprint:
         """The footprint of a few steps of a warmed-up trial. `has_cuda_graphs`: some graph of it was to be one.
-        `kept_bytes` are tensors on the device that the recorder keeps beside the model, as to judge results by.
+        `kept_bytes` are tensors on the device that lie beside the model and are not the trial's: what the recorder
+        keeps to judge results by, and what other candidates keep.
         """
         if stepper.workload.device == "cpu":
             return Footprint(step_peak_bytes(stepper))
@@ -71,6 +73,32 @@ class TrialMemory:
         if after is None:
             return UNKNOWN
         return footprint(self._before, after, peak_bytes, has_cuda_graphs=has_cuda_graphs)
+
+
+class Growth:
+    """To be made before something is compiled: what its tensors, as frozen weights, take of the device from then on."""
+
+    def __init__(self, device: str) -> None:
+        self._device = device
+        self._before = _held_bytes(device)
+
+    def bytes(self) -> int:
+        """Outside the pools of CUDA graphs, which a footprint has apart; 0 where it is not known, as on a CPU, whose
+        peak is of what a step allocates.
+        """
+        after = _held_bytes(self._device)
+        return 0 if self._before is None or after is None else max(after - self._before, 0)
+
+
+def _held_bytes(device: str) -> int | None:
+    """Tensors outside the pools of CUDA graphs, once those are gone that only a cycle holds; None: not known."""
+    if device != "cuda":
+        return None
+    gc.collect()
+    pools = _pools(device)
+    if pools is None:
+        return None
+    return int(torch.cuda.memory_allocated()) - sum(pool.allocated_bytes for pool in pools.values())
 
 
 def footprint(before: Pools, after: Pools, peak_bytes: int, *, has_cuda_graphs: bool) -> Footprint:

@@ -16,6 +16,7 @@ from analyzer.core.plan import Plan
 from analyzer.core.trial import TrialOutcome
 from collectors import torch_compat
 from collectors.graph_key import graph_digest
+from collectors.memory import Growth
 from collectors.probe import Probe
 from collectors.user_errors import describe, hook_fault, is_out_of_memory
 from optimizers.candidates.base import Candidate, RefusedError
@@ -67,6 +68,8 @@ class SwitchedGraph:
     failures: dict[str, Failure] = field(default_factory=dict)
     fallbacks: dict[str, list[str]] = field(default_factory=dict)
     compilations: dict[str, WatchedCompile] = field(default_factory=dict)
+    kept_bytes: dict[str, int] = field(default_factory=dict)
+    """What each keeps on the device, as frozen weights."""
     active: Callable[..., Any] | None = None
     next_call: Callable[..., Any] | None = None
     """What compiles further candidates in the next call, whatever is selected; None where none are wanted."""
@@ -237,6 +240,11 @@ class SwitchBackend:
         same = (graph.fallbacks.get(candidate, ()) for graph in self.graphs if graph.digest == digest)
         return tuple(dict.fromkeys(op for ops in same for op in ops))
 
+    def kept_bytes(self, besides: Mapping[str, str]) -> int:
+        """What all candidates keep on the device, but for these choices (by digest) and the default."""
+        kept = ((graph.digest, name, size) for graph in self.graphs for name, size in graph.kept_bytes.items())
+        return sum(size for digest, name, size in kept if name not in (FUSED.id, besides.get(digest)))
+
     def is_partitioned(self, digest: str, candidate: str) -> bool:
         """Whether torch made several programs of this candidate, forward or backward, for a graph of this digest."""
         same = (graph.compilations.get(candidate) for graph in self.graphs if graph.digest == digest)
@@ -262,6 +270,7 @@ class SwitchBackend:
         named = pair.forward if pair.is_single else pair
         watched = WatchedCompile(self._watch, GraphKey(graph.digest, graph.direction), named, gm)
         is_first = not graph.variants and not is_late
+        growth = Growth(self._watch.device)
         try:
             with contextlib.nullcontext() if is_first else torch_compat.compiling_beside():
                 graph.variants[pair.id] = watched.compile(inputs, pair.backward)
@@ -271,6 +280,7 @@ class SwitchBackend:
             graph.failures[pair.id] = failure_of(error)
         except Exception as error:  # whatever a compiler raises costs the candidate, not the run
             graph.failures[pair.id] = failure_of(error)
+        graph.kept_bytes[pair.id] = growth.bytes()
         graph.fallbacks[pair.id] = watched.fallbacks
         graph.compilations[pair.id] = watched
         graph.direction = watched.key.direction

@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from collectors import memory
-from collectors.memory import UNKNOWN, Footprint, Pool, TrialMemory, footprint, pools_of
+from collectors.memory import UNKNOWN, Footprint, Growth, Pool, TrialMemory, footprint, pools_of
 from collectors.memory_cpu import held_bytes
 from tests.workloads import a_stepper, a_workload
 
@@ -149,3 +149,20 @@ def test_an_allocator_that_does_not_tell_leaves_it_unknown(
     monkeypatch: pytest.MonkeyPatch, snapshots: list[Any]
 ) -> None:
     assert measured(monkeypatch, snapshots)[0] == UNKNOWN
+
+
+def test_what_something_compiled_keeps_is_what_stays_allocated_outside_the_pools(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    pool = [segment(TREES, 40 * MIB, 8 * MIB)]
+    cuda, allocated = FakeCuda([[], pool, pool, RuntimeError("cudaMallocAsync")]), [100 * MIB]
+    for name in ("memory_snapshot", "current_device"):
+        monkeypatch.setattr(torch.cuda, name, getattr(cuda, name))
+    monkeypatch.setattr(torch.cuda, "memory_allocated", lambda: allocated[0])
+    growth = Growth("cuda")
+    allocated[0] = 350 * MIB
+    assert growth.bytes() == (350 - 8 - 100) * MIB
+    allocated[0] = 90 * MIB
+    assert growth.bytes() == 0
+    assert growth.bytes() == 0  # an allocator that does not tell
+    assert Growth("cpu").bytes() == 0

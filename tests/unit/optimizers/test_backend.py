@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -12,6 +13,7 @@ import torch.distributed as dist
 from torch import nn
 from torch.fx import GraphModule
 
+import optimizers.backend as backend_module
 from analyzer.core.graphs import Direction, GraphKey, KernelFacts
 from analyzer.core.plan import Choice, Plan
 from analyzer.core.trial import TrialOutcome
@@ -23,6 +25,7 @@ from optimizers.candidates.base import Candidate
 from optimizers.candidates.cpp_wrapper import CPP_WRAPPER
 from optimizers.candidates.cuda_graphs import CUDA_GRAPHS
 from optimizers.candidates.eager import EAGER
+from optimizers.candidates.frozen import FROZEN
 from optimizers.candidates.known import candidate_of
 from tests.workloads import Mlp, captured, fresh_dynamo
 
@@ -369,6 +372,20 @@ def test_what_there_was_no_time_for_is_compiled_when_it_is_asked_for_again() -> 
         compiled(X)
     assert backend.failure(digest, "eager") is None
     assert "eager" in backend.graphs[0].variants
+
+
+def test_what_other_candidates_keep_is_told_apart_from_what_is_tried(monkeypatch: pytest.MonkeyPatch) -> None:
+    """On an H200 the trials of a Granite grew from 688 to 1,264 MiB by the frozen weights of those before them."""
+    sizes = iter([1, 20, 300])
+    monkeypatch.setattr(backend_module, "Growth", lambda device: SimpleNamespace(bytes=lambda: next(sizes)))
+    model = Mlp().eval()
+    digest = digests_of(model, X)[0]
+    backend = SwitchBackend({digest: (FROZEN, EAGER)}, a_watch())
+    with fresh_dynamo(), torch.no_grad():
+        torch.compile(model, backend=backend)(X)
+    assert backend.graphs[0].kept_bytes == {"fused": 1, "frozen": 20, "eager": 300}
+    assert backend.kept_bytes({}) == 320
+    assert backend.kept_bytes({digest: "frozen"}) == 300
 
 
 def test_a_graph_of_varying_sizes_is_not_compiled_later() -> None:
