@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 import torch
 import torch._dynamo.utils
+import torch._functorch.config
 from torch import nn
 from torch._dynamo import symbolic_convert
 from torch._inductor.compile_fx import compile_fx
@@ -34,7 +35,9 @@ def inner_arguments(compile_with: Callable[[GraphModule, Sequence[Any], Compile]
         seen.append((list(kwargs["static_input_idxs"]), len(inputs), kwargs.get("is_inference")))
         raise Enough
 
-    with fresh_dynamo(), pytest.raises(Exception, match="Enough"):
+    # Without the cache, in which another test may have left the whole of such a graph.
+    uncached = torch._functorch.config.patch(enable_autograd_cache=False)
+    with uncached, fresh_dynamo(), pytest.raises(Exception, match="Enough"):
         torch.compile(model, backend=lambda gm, inputs: compile_with(gm, inputs, inner))(X)
     return seen[0]
 
