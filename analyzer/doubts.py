@@ -58,28 +58,29 @@ def doubt(measured: Measured) -> str | None:
         return UNLIKE_PASSES
     if _decisive_tick(measured) is not None:
         return TICKED
-    drift = _drift(measured)
-    if drift is not None and drift.factor > MOST_DRIFT:
-        return f"the machine changed between the clean pass and {drift.compared}: measure again on an idle machine"
-    return next((why for why, is_so in _outruns(measured) if is_so), None)
+    return _drift_doubt(_drift(measured)) or next((why for why, is_so in _outruns(measured) if is_so), None)
 
 
 def doubted(measured: Measured) -> Measured:
-    """The same, its verdicts undecided where there is a doubt; those under the plan where its own steps change. Where
-    the host was seen at two speeds, a verdict is as sure as it is at both.
+    """The same, its verdicts undecided where there is a doubt; those under the plan where its own steps change, or took
+    far longer or shorter in turn with the default. Where the host was seen at two speeds, a verdict is as sure as it is
+    at both.
     """
     why = doubt(measured)
-    checked = measured.verification
-    planned = CHANGING if checked is not None and _changes(checked.timing) else None
     first = _judged_again(measured) if why is None else measured.before
-    before, after = _undecided(first, why), _undecided(measured.after, why or planned)
+    before, after = _undecided(first, why), _undecided(measured.after, why or _doubt_of_plan(measured))
     return replace(measured, before=before, after=after)
+
+
+def _doubt_of_plan(measured: Measured) -> str | None:
+    checked = measured.verification
+    is_changing = checked is not None and bool(_changes(checked.timing))
+    return CHANGING if is_changing else _drift_doubt(_drift_of_plan(measured))
 
 
 def has_drifted(measured: Measured) -> bool:
     """Whether a later pass over the same code took so much longer or shorter that the machine was another one."""
-    drift = _drift(measured)
-    return drift is not None and drift.factor > DRIFT
+    return _is_drift(_drift(measured))
 
 
 def at_later_speed(measured: Measured) -> Budget | None:
@@ -108,7 +109,7 @@ def is_disturbed(measured: Measured) -> bool:
     crowds = (measured.timing.crowd if measured.timing else None, _compared_crowd(measured))
     is_crowded = any(crowd is not None and crowd.is_crowded for crowd in crowds)
     is_outrun = any(is_so for _, is_so in _outruns(measured))
-    return is_crowded or is_outrun or has_drifted(measured)
+    return is_crowded or is_outrun or has_drifted(measured) or _is_drift(_drift_of_plan(measured))
 
 
 def doubt_notes(measured: Measured) -> tuple[str, ...]:
@@ -239,34 +240,53 @@ def _compared_crowd(measured: Measured) -> Crowd | None:
 
 @dataclass(frozen=True, slots=True)
 class _Drift:
-    """How many times the step of the default differs between the clean pass and a later one, at least 1."""
+    """How many times a step differs between a clean pass and another of the same code, at least 1. `timed` and
+    `compared` are the two passes, as they are said.
+    """
 
     factor: float
     first_ns: int
     second_ns: int
+    timed: str
     compared: str
-    """The later pass, as it is said."""
+
+
+def _drift_between(timed: tuple[str, Samples], compared: tuple[str, Samples]) -> _Drift:
+    first_ns, second_ns = timed[1].median_ns, compared[1].median_ns
+    factor = max(first_ns, second_ns) / max(min(first_ns, second_ns), 1)
+    return _Drift(factor, first_ns, second_ns, timed[0], compared[0])
 
 
 def _drift(measured: Measured) -> _Drift | None:
-    """The largest; None where the clean pass stands alone."""
+    """The default's largest; None where the clean pass stands alone."""
     if measured.timing is None:
         return None
-    checked, first_ns = measured.verification, measured.timing.step_ns.median_ns
+    checked, timed = measured.verification, ("the first clean pass", measured.timing.step_ns)
     later = (
         ("the comparison with the plan", checked.default.step_ns if checked is not None else None),
         ("the comparison with eager", measured.default_ns),
     )
-    found = [
-        _Drift(_apart(first_ns, samples.median_ns), first_ns, samples.median_ns, compared)
-        for compared, samples in later
-        if samples is not None
-    ]
+    found = [_drift_between(timed, (compared, samples)) for compared, samples in later if samples is not None]
     return max(found, key=lambda drift: drift.factor, default=None)
 
 
-def _apart(one_ns: int, other_ns: int) -> float:
-    return max(one_ns, other_ns) / max(min(one_ns, other_ns), 1)
+def _drift_of_plan(measured: Measured) -> _Drift | None:
+    """Of the clean pass that budgets under the plan are of; None where the plan has none."""
+    checked = measured.verification
+    if checked is None or checked.timing is None or checked.planned.step_ns is None:
+        return None
+    timed = "the plan's clean pass", checked.timing.step_ns
+    return _drift_between(timed, ("the comparison with the default", checked.planned.step_ns))
+
+
+def _is_drift(drift: _Drift | None, bound: float = DRIFT) -> bool:
+    return drift is not None and drift.factor > bound
+
+
+def _drift_doubt(drift: _Drift | None) -> str | None:
+    if drift is None or not _is_drift(drift, MOST_DRIFT):
+        return None
+    return f"the machine changed between {drift.timed} and {drift.compared}: measure again on an idle machine"
 
 
 def _outruns(measured: Measured) -> tuple[tuple[str, bool], ...]:
@@ -281,14 +301,21 @@ def _outruns(measured: Measured) -> tuple[tuple[str, bool], ...]:
 
 
 def _drift_notes(measured: Measured) -> tuple[str, ...]:
-    drift = _drift(measured)
-    if drift is None or drift.factor <= DRIFT:
-        return _apart_notes(measured)
+    drift, planned, checked = _drift(measured), _drift_of_plan(measured), measured.verification
+    notes = _apart_notes(measured)
+    if drift is not None and _is_drift(drift):
+        notes = (_drift_note("a step", drift, measured.timing),)
+    if planned is not None and checked is not None and _is_drift(planned):
+        notes = (*notes, _drift_note("a step under the plan", planned, checked.timing))
+    return notes
+
+
+def _drift_note(step: str, drift: _Drift, timing: Timing | None) -> str:
     first, second = duration(drift.first_ns), duration(drift.second_ns)
-    cause = "the machine changed in between" if not _changes(measured.timing) else "the steps are not alike"
+    cause = "the machine changed in between" if not _changes(timing) else "the steps are not alike"
     return (
-        f"a step took {first} in the first clean pass and {second} in {drift.compared}, {ratio(drift.factor)} apart: "
-        f"{cause}; budgets, shares and verdicts are of the first",
+        f"{step} took {first} in {drift.timed} and {second} in {drift.compared}, {ratio(drift.factor)} apart: "
+        f"{cause}; its budgets, shares and verdicts are of the first"
     )
 
 

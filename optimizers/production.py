@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Iterable
+from itertools import repeat
 from pathlib import Path
 from typing import Any, Final
 
@@ -55,7 +56,7 @@ def optimize(model: Callable[..., Any], plan: Plan | str | Path, *, strict: bool
     require_callable(model, "the model")
     wanted = {candidate.id: candidate for candidate in candidates.values()}
     _require_backends(wanted.values(), named)
-    had = {name: _had_here(candidate, named) for name, candidate in wanted.items()}
+    had = dict(zip(wanted, map(_had_here, wanted.values(), repeat(named)), strict=True))  # no frame between: it warns
     choices = {graph: had[candidate.id] for graph, candidate in candidates.items()}
     backend = ReportingBackend(choices, FUSED, named, _cut_otherwise(model))
     compiled = torch_compat.compiled_model(model, backend)

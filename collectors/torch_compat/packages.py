@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import contextlib
 import tempfile
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 import torch
 import torch._guards
 import torch._inductor
+import torch._inductor.config
 import torch.export
 
 from collectors.torch_compat.compiling import ConfigPatches
@@ -42,6 +44,7 @@ def compile_package(program: torch.export.ExportedProgram, patches: ConfigPatche
     with (
         tempfile.TemporaryDirectory(prefix="graphbound-aoti-") as folder,
         torch._guards.tracing(None),
+        _metadata_put_back(),
         warnings.catch_warnings(),
     ):
         warnings.filterwarnings("ignore", message=".*LeafSpec", category=FutureWarning)  # as above
@@ -54,9 +57,18 @@ def compile_package(program: torch.export.ExportedProgram, patches: ConfigPatche
 
 def package_program(program: Any, path: Path) -> None:
     """Compile what torch.export gave with AOTInductor into the package `path`, whose name ends in `.pt2`."""
-    torch._inductor.aoti_compile_and_package(program, package_path=str(path))
+    with _metadata_put_back():
+        torch._inductor.aoti_compile_and_package(program, package_path=str(path))
 
 
 def load_package(path: Path) -> Callable[..., Any]:
     """The model in a package of AOTInductor, called as it was before it was exported."""
     return torch._inductor.aoti_load_package(str(path))
+
+
+@contextlib.contextmanager
+def _metadata_put_back() -> Iterator[None]:
+    """torch writes the device into this setting and leaves it there (2.13), in a process that may be a caller's own."""
+    own = dict(torch._inductor.config.aot_inductor.metadata)
+    with torch._inductor.config.patch({"aot_inductor.metadata": own}):
+        yield

@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
 from analyzer.core.run import Verification
 from analyzer.core.timing import Crowd
-from analyzer.doubts import DRIFT, OUTRUN, OUTRUN_BY_PROBES, doubt, is_disturbed
+from analyzer.core.verdict import Bound, Verdict
+from analyzer.diagnosis import Diagnosis, Judged
+from analyzer.doubts import DRIFT, OUTRUN, OUTRUN_BY_PROBES, doubt, doubt_notes, doubted, is_disturbed
 from analyzer.measured import Measured
+from tests.reports import a_budget, a_key
 from tests.unit.fake_driver import STEP_NS, a_timing, a_way
 from tests.unit.optimizers.fake_lab import around
 
@@ -57,6 +61,24 @@ def test_probed_steps_far_shorter_than_clean_ones_take_every_verdict_back(probed
 def test_a_run_without_a_plan_is_held_against_the_default_beside_eager(factor: float, is_doubted: bool) -> None:
     measured = Measured(timing=a_timing(), default_ns=around(round(factor * STEP_NS)))
     assert ("the comparison with eager" in (doubt(measured) or "")) is is_doubted
+
+
+@pytest.mark.parametrize("factor", [1.2, 1.8, 2.4, 1 / 2.4])
+def test_a_plan_is_judged_by_a_clean_pass_that_its_comparison_bears_out(factor: float) -> None:
+    """A neighbour slowed the plan's clean pass alone: 141 µs in a budget beside a ratio of 65 µs, 97 % sure."""
+    ways = a_way("eager", STEP_NS), a_way("default", STEP_NS), a_way("plan", STEP_NS)
+    checked = Verification(*ways, capture=None, timing=a_timing(round(factor * STEP_NS)), crowd=IDLE)
+    of_no_matter: Any = None
+    region = Judged(a_key(1), of_no_matter, Verdict(Bound.CPU, confidence=0.97, evidence=()))
+    found = Diagnosis(a_timing(), of_no_matter, (region,), a_budget(starved=9.0), of_no_matter)
+    measured = Measured(timing=a_timing(), before=found, after=found, verification=checked)
+    judged = doubted(measured)
+    assert judged.before == found
+    assert judged.after is not None
+    is_doubted = factor in (2.4, 1 / 2.4)
+    assert ("the plan's clean pass" in (judged.after.regions[0].verdict.missing or "")) is is_doubted
+    assert any("a step under the plan took" in note for note in doubt_notes(measured)) is (factor != 1.2)
+    assert is_disturbed(measured) is (factor != 1.2)
 
 
 def test_nothing_measured_is_not_disturbed() -> None:

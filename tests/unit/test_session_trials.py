@@ -18,7 +18,7 @@ from analyzer.core.settings import Mode
 from analyzer.core.trial import RegionTime, Trial, TrialOutcome
 from analyzer.session import Session
 from analyzer.session_ears import CompileClock
-from analyzer.session_trials import Bench, own_times
+from analyzer.session_trials import Bench, _is_disturbed, own_times
 from collectors.capture import GraphLog
 from collectors.readers.kineto import read_trace
 from optimizers.backend import OUT_OF_TIME, Failure
@@ -154,6 +154,13 @@ def test_choices_of_which_one_had_no_time_are_not_measured_as_if_they_stood() ->
     assert bench.known_failure({"a": "cuda_graphs", "c": "cuda_graphs"}) is untried
     assert bench.known_failure({"b": "cuda_graphs", "c": "cuda_graphs"}) is None
     assert bench.known_failure({"b": "cuda_graphs"}) is refused
+
+
+def test_a_graph_takes_no_longer_than_its_step() -> None:
+    step = Samples((77_000, 78_000, 90_000))
+    assert _is_disturbed(55_600_000, step)
+    assert not _is_disturbed(76_000, step)
+    assert not _is_disturbed(None, step)
 
 
 def test_a_graph_that_torch_refuses_whole_is_not_refused_in_parts() -> None:
