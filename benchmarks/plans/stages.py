@@ -28,8 +28,8 @@ from benchmarks.verdicts.processes import analyze_command, run
 from benchmarks.verdicts.stopwatch import Stopwatch
 
 ANALYZE_LIMIT_S: Final = 600.0
-"""For one `analyze`: GPTlite's cold default took 60 to 81 s on H200s, and four times that is allowed; its training, with
-a backward beside the forward, may take twice as long."""
+"""For one `analyze`: GPTlite's cold default took 60 to 81 s on H200s, and four times that is allowed; its training,
+with a backward beside the forward, may take twice as long."""
 
 COLD_LIMIT_S: Final = 300.0
 MEASURE_LIMIT_S: Final = 300.0
