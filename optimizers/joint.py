@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -42,17 +42,24 @@ class Wins:
 
 
 def joint_trials(
-    wins: Wins, targets: Sequence[Target], all_of: Contenders, trials: Sequence[CandidateTrial], attempt: Attempt
+    wins: Wins,
+    targets: Sequence[Target],
+    all_of: Contenders,
+    trials: Sequence[CandidateTrial],
+    attempt: Attempt,
+    spread: Collection[tuple[str, str]] = (),
 ) -> tuple[JointTrial, ...]:
-    """The wholes that were measured. Nothing for one graph: its trials were of the whole already."""
+    """The wholes that were measured. Nothing for one graph: its trials were of the whole already. `spread` are graphs,
+    by digest, and candidates that were built for wholes alone.
+    """
     if len(targets) < 2:
         return ()
     done: list[JointTrial] = []
     if len(wins.alone) > 1:
         whole = attempt(BEST_OF_EACH, wins.choices)
         done += [] if whole is None else [whole, *_without_what_hurts(whole, wins, attempt)]
-    for candidate in _everywhere(targets, all_of, trials):
-        able = _able(candidate, targets, trials)
+    for candidate in _everywhere(targets, all_of, trials, spread):
+        able = _able(candidate, targets, trials, spread)
         if len(able) > 1 and not any(dict(joint.choices) == able for joint in done):
             whole = attempt(f"{candidate} everywhere", able)
             done += [] if whole is None else [whole]
@@ -107,7 +114,12 @@ def _own_saving(digest: str, trial: Trial) -> int | None:
     return sum((region.against_ns or 0) - region.ns for region in mine)
 
 
-def _everywhere(targets: Sequence[Target], all_of: Contenders, trials: Sequence[CandidateTrial]) -> list[str]:
+def _everywhere(
+    targets: Sequence[Target],
+    all_of: Contenders,
+    trials: Sequence[CandidateTrial],
+    spread: Collection[tuple[str, str]],
+) -> list[str]:
     """The candidates worth trying on every graph, for they ran on several: those first that saved most in sum.
 
     None need have won alone: CUDA graphs that follow one another share their memory.
@@ -117,13 +129,20 @@ def _everywhere(targets: Sequence[Target], all_of: Contenders, trials: Sequence[
         found = all_of.find(tried.candidate)
         if found is not None and found.id == tried.candidate and found.role is not Role.KERNELS:
             sums[tried.candidate] = sums.get(tried.candidate, 0.0) + saved_share(tried.trial)
-    able = [candidate for candidate in sums if len(_able(candidate, targets, trials)) > 1]
-    return sorted(able, key=lambda candidate: (-sums[candidate], candidate))[:MAX_EVERYWHERE]
+    able = [candidate for candidate in sums if len(_able(candidate, targets, trials, spread)) > 1]
+    built = {candidate for _, candidate in spread}
+    return sorted(able, key=lambda candidate: (candidate not in built, -sums[candidate], candidate))[:MAX_EVERYWHERE]
 
 
-def _able(candidate: str, targets: Sequence[Target], trials: Sequence[CandidateTrial]) -> dict[str, str]:
-    """The graphs that ran under this candidate and gave right results."""
+def _able(
+    candidate: str,
+    targets: Sequence[Target],
+    trials: Sequence[CandidateTrial],
+    spread: Collection[tuple[str, str]],
+) -> dict[str, str]:
+    """The graphs that ran under this candidate and gave right results, or were built with it for this."""
     ran = {t.digest for t in trials if t.candidate == candidate and t.trial.outcome is TrialOutcome.MEASURED}
+    ran |= {digest for digest, name in spread if name == candidate}
     return {target.digest: candidate for target in targets if target.digest in ran}
 
 

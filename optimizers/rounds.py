@@ -16,7 +16,7 @@ from optimizers.candidates.base import JOIN
 from optimizers.candidates.pair import SPLIT
 from optimizers.contenders import Contender, Contenders, Role, can_split
 from optimizers.trials import CandidateTrial, Target
-from optimizers.worth import PAYS
+from optimizers.worth import PAYS, is_promising
 
 MERGED_FIRST: Final = 0.6
 """Of a graph's operations: where no more are left when what is alike is merged, all else is tried on top of that. The
@@ -42,7 +42,7 @@ def first_round(
     merged = _merged(target, all_of, launch)
     rest = (*all_of.of(Role.ALONE, is_dear=False), *(one for one in all_of.single if one.is_asked))
     # What compiles nothing and was seen to be faster costs a trial of seconds.
-    sure = tuple(one for one in rest if one.is_eager and (target.predicted_saving(one.id) or 0.0) >= PAYS)
+    sure = tuple(one for one in rest if one.is_eager and is_promising(target, one))
     match target.bound:
         case Bound.CPU | Bound.UNDECIDED:
             # Kernels come with the best launch: alone they would be hidden behind the host.

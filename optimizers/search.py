@@ -21,13 +21,7 @@ from optimizers.joint import BEST_OF_EACH, TIE, Wins, best_whole, joint_trials
 from optimizers.pace import Pace, Proposal, fitting, no_time_notes
 from optimizers.rounds import ROUNDS, split_of
 from optimizers.trials import CandidateTrial, Choices, Found, JointTrial, Lab, Target, compared, step_ratio
-from optimizers.worth import PAYS, why_not
-
-MAX_GRAPHS: Final = 12
-"""Graphs tried one by one, the costliest first; the rest follow the plan's most common choice."""
-
-MIN_SHARE: Final = 0.005
-"""A graph under half a per cent of the step cannot repay a trial: no candidate removes more than all of it."""
+from optimizers.worth import is_promising, why_not, worth_trying
 
 MAX_REFINED: Final = 3
 """Times that further samples are taken of one trial: each time as many as the first, so that its interval halves."""
@@ -56,12 +50,6 @@ class Aims:
     start_s: float = 0.0
 
 
-def worth_trying(targets: Sequence[Target]) -> tuple[Target, ...]:
-    """The graphs that are tried one by one, the costliest first."""
-    ranked = sorted(targets, key=lambda target: (-target.elapsed_ns, target.digest))
-    return tuple(target for target in ranked[:MAX_GRAPHS] if target.share >= MIN_SHARE)
-
-
 def search(targets: Sequence[Target], all_of: Contenders, lab: Lab, aims: Aims) -> Found:
     """Try candidates for each graph alone, round by round, then the best of each together and each everywhere.
 
@@ -86,6 +74,7 @@ class _Search:
         self._built: list[Proposal] = []
         self._refined: dict[tuple[str, str], int] = {}
         self._no_time: list[Proposal] = []
+        self._lost: list[Proposal] = []  # left out for what they gave on other graphs
         self._held: dict[tuple[tuple[str, str], ...], float] = {}
         """The gain of choices that were held against others directly, in place of that over the default."""
         self._joint = 0
@@ -94,8 +83,9 @@ class _Search:
         for number in range(len(ROUNDS)):
             self._round(number)
         self._splits()
+        spread = self._spread()
         wins = Wins(self._winners(), self._whole_gain)
-        joint = joint_trials(wins, self._targets, self._all, self._measured(), self._attempt)
+        joint = joint_trials(wins, self._targets, self._all, self._measured(), self._attempt, spread)
         return Found(
             trials=tuple(self._trials.values()),
             joint=joint,
@@ -116,7 +106,7 @@ class _Search:
             ranked += [(rank, Proposal(target, contender)) for rank, contender in enumerate(worth)]
         # One candidate for each graph before the second for any: where time runs out, no graph is left with nothing.
         # Of one rank, what is known to promise something before what has to show it.
-        ranked.sort(key=lambda each: (each[0], not _is_promising(each[1])))
+        ranked.sort(key=lambda each: (each[0], not is_promising(each[1].target, each[1].contender)))
         self._try([proposal for _, proposal in ranked])
 
     def _is_worth(self, target: Target, contender: Contender) -> bool:
@@ -181,6 +171,7 @@ class _Search:
         found = [t for one in alike for t in self._of(one) if t.candidate == contender.id and _is_known(t)]
         if len(found) < LOST_ELSEWHERE or any(map(self._is_best, found)):
             return False
+        self._lost.append(proposal)
         self._leave(proposal, f"on {len(found)} other graphs that are bound by the same it was not the best")
         return True
 
@@ -236,6 +227,19 @@ class _Search:
                 predicted = {**target.predicted_ns, contender.id: ns}
                 proposals.append(Proposal(replace(target, predicted_ns=predicted), contender))
         self._try(proposals)
+
+    def _spread(self) -> frozenset[tuple[str, str]]:
+        """Build the ways to launch that were left out for what they gave on other graphs, for trials of all graphs: a
+        little on each of ten is more than what noise hides on one. The graphs, by digest, and candidates built so.
+        """
+        lost = [proposal for proposal in self._lost if proposal.contender.role is Role.LAUNCH]
+        left_s = self._left_s()
+        base_s = 0.0 if self._lab.keeps_built() else self._pace.rebuild_s(self._targets, self._built)
+        if not lost or (left_s is not None and base_s + sum(map(self._pace.compile_s, lost)) > left_s):
+            return frozenset()
+        self._built += lost
+        self._prepare()
+        return frozenset((proposal.target.digest, proposal.contender.id) for proposal in lost)
 
     # -- samples --------------------------------------------------------------------------------------------------
 
@@ -379,10 +383,6 @@ class _Search:
         self._trials[target.digest, candidate] = tried
         total = max(len(self._trials), len(self._targets) * len(self._all.single))
         self._lab.tried(tried, len(self._trials), total)
-
-
-def _is_promising(proposal: Proposal) -> bool:
-    return (proposal.target.predicted_saving(proposal.contender.id) or 0.0) >= PAYS
 
 
 def _is_known(trial: CandidateTrial) -> bool:

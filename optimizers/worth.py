@@ -1,4 +1,6 @@
-"""Which candidates cannot repay a trial on a graph, and why. The reason goes into the report beside the prediction."""
+"""Which graphs are worth trials, and which candidates cannot repay one on a graph, and why. The reason goes into the
+report beside the prediction.
+"""
 
 from __future__ import annotations
 
@@ -10,6 +12,12 @@ from analyzer.core.trial import TrialOutcome
 from optimizers.candidates.fused_matvec import NO_MATVEC
 from optimizers.contenders import Contender, Contenders, Role
 from optimizers.trials import CandidateTrial, Target, is_faster, speedup
+
+MAX_GRAPHS: Final = 12
+"""Graphs tried one by one, the costliest first; the rest follow the plan's most common choice."""
+
+MIN_SHARE: Final = 0.005
+"""A graph under half a per cent of the step cannot repay a trial: no candidate removes more than all of it."""
 
 PAYS: Final = 0.02
 """Of the step. Twice what is told apart from noise at all (`compare.MIN_CHANGE`)."""
@@ -33,6 +41,17 @@ within a tenth of them is not made faster by trying more of the same kind."""
 SLOWER_EAGER: Final = 0.05
 """Of the step, by which the model as it is must be slower than the default to leave `eager` untried: beyond the spread
 of two ways taken in turn on a noisy machine."""
+
+
+def worth_trying(targets: Sequence[Target]) -> tuple[Target, ...]:
+    """The graphs that are tried one by one, the costliest first."""
+    ranked = sorted(targets, key=lambda target: (-target.elapsed_ns, target.digest))
+    return tuple(target for target in ranked[:MAX_GRAPHS] if target.share >= MIN_SHARE)
+
+
+def is_promising(target: Target, contender: Contender) -> bool:
+    """Whether it was predicted to pay."""
+    return (target.predicted_saving(contender.id) or 0.0) >= PAYS
 
 
 def why_not(target: Target, contender: Contender, trials: Sequence[CandidateTrial], all_of: Contenders) -> str | None:
