@@ -146,7 +146,8 @@ def test_the_report_has_its_public_shape(done: Done) -> None:
         assert tried["cuda_graphs"] == "refused"
         # What is worth a trial, and what there is time for, is the machine's to say.
         assert set(tried.values()) <= {"measured", "refused", "untried", "timed out"}
-        assert all(c["measured_ns"] for c in graph["candidates"] if c["outcome"] == "measured")
+        # None where another program held the machine while the graphs' own times were taken.
+        assert all(c["measured_ns"] != 0 for c in graph["candidates"] if c["outcome"] == "measured")
         assert all(c["reason"] for c in graph["candidates"] if c["outcome"] != "measured")
         assert all({"predicted_ns", "measured_ns", "reason"} <= c.keys() for c in graph["candidates"])
     assert {"outcome", "before_ns", "after_ns", "ratio", "interval"} <= report["comparison"].keys()
