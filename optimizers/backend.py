@@ -69,7 +69,7 @@ class SwitchedGraph:
     fallbacks: dict[str, list[str]] = field(default_factory=dict)
     compilations: dict[str, WatchedCompile] = field(default_factory=dict)
     kept_bytes: dict[str, int] = field(default_factory=dict)
-    """What each keeps on the device, as frozen weights."""
+    """What each beside the default keeps on the device, as frozen weights."""
     active: Callable[..., Any] | None = None
     next_call: Callable[..., Any] | None = None
     """What compiles further candidates in the next call, whatever is selected; None where none are wanted."""
@@ -241,9 +241,9 @@ class SwitchBackend:
         return tuple(dict.fromkeys(op for ops in same for op in ops))
 
     def kept_bytes(self, besides: Mapping[str, str]) -> int:
-        """What all candidates keep on the device, but for these choices (by digest) and the default."""
+        """What all candidates keep on the device, but for these choices (by digest)."""
         kept = ((graph.digest, name, size) for graph in self.graphs for name, size in graph.kept_bytes.items())
-        return sum(size for digest, name, size in kept if name not in (FUSED.id, besides.get(digest)))
+        return sum(size for digest, name, size in kept if name != besides.get(digest))
 
     def is_partitioned(self, digest: str, candidate: str) -> bool:
         """Whether torch made several programs of this candidate, forward or backward, for a graph of this digest."""
@@ -270,7 +270,8 @@ class SwitchBackend:
         named = pair.forward if pair.is_single else pair
         watched = WatchedCompile(self._watch, GraphKey(graph.digest, graph.direction), named, gm)
         is_first = not graph.variants and not is_late
-        growth = Growth(self._watch.device)
+        # Not of the default, which lies beside every trial: it takes two collections of all garbage.
+        growth = None if pair.id == FUSED.id else Growth(self._watch.device)
         try:
             with contextlib.nullcontext() if is_first else torch_compat.compiling_beside():
                 graph.variants[pair.id] = watched.compile(inputs, pair.backward)
@@ -280,7 +281,8 @@ class SwitchBackend:
             graph.failures[pair.id] = failure_of(error)
         except Exception as error:  # whatever a compiler raises costs the candidate, not the run
             graph.failures[pair.id] = failure_of(error)
-        graph.kept_bytes[pair.id] = growth.bytes()
+        if growth is not None:
+            graph.kept_bytes[pair.id] = growth.bytes()
         graph.fallbacks[pair.id] = watched.fallbacks
         graph.compilations[pair.id] = watched
         graph.direction = watched.key.direction

@@ -58,9 +58,8 @@ def joint_trials(
     if len(wins.alone) > 1:
         whole = attempt(BEST_OF_EACH, wins.choices)
         done += [] if whole is None else [whole, *_without_what_hurts(whole, wins, attempt)]
-    for candidate in _everywhere(targets, all_of, trials, spread):
-        able = _able(candidate, targets, trials, spread)
-        if len(able) > 1 and not any(dict(joint.choices) == able for joint in done):
+    for candidate, able in _everywhere(targets, all_of, trials, spread).items():
+        if not any(dict(joint.choices) == able for joint in done):
             whole = attempt(f"{candidate} everywhere", able)
             done += [] if whole is None else [whole]
     return tuple(done)
@@ -119,8 +118,9 @@ def _everywhere(
     all_of: Contenders,
     trials: Sequence[CandidateTrial],
     spread: Collection[tuple[str, str]],
-) -> list[str]:
-    """The candidates worth trying on every graph, for they ran on several: those first that saved most in sum.
+) -> dict[str, dict[str, str]]:
+    """The candidates worth trying on every graph, for they ran on several: those first that saved most in sum. With the
+    choices of each: graphs that ran under it and gave right results, or were built with it for this.
 
     None need have won alone: CUDA graphs that follow one another share their memory.
     """
@@ -129,21 +129,12 @@ def _everywhere(
         found = all_of.find(tried.candidate)
         if found is not None and found.id == tried.candidate and found.role is not Role.KERNELS:
             sums[tried.candidate] = sums.get(tried.candidate, 0.0) + saved_share(tried.trial)
-    able = [candidate for candidate in sums if len(_able(candidate, targets, trials, spread)) > 1]
+    ran = {(t.digest, t.candidate) for t in trials if t.trial.outcome is TrialOutcome.MEASURED} | {*spread}
+    able = {name: {t.digest: name for t in targets if (t.digest, name) in ran} for name in sums}
     built = {candidate for _, candidate in spread}
-    return sorted(able, key=lambda candidate: (candidate not in built, -sums[candidate], candidate))[:MAX_EVERYWHERE]
-
-
-def _able(
-    candidate: str,
-    targets: Sequence[Target],
-    trials: Sequence[CandidateTrial],
-    spread: Collection[tuple[str, str]],
-) -> dict[str, str]:
-    """The graphs that ran under this candidate and gave right results, or were built with it for this."""
-    ran = {t.digest for t in trials if t.candidate == candidate and t.trial.outcome is TrialOutcome.MEASURED}
-    ran |= {digest for digest, name in spread if name == candidate}
-    return {target.digest: candidate for target in targets if target.digest in ran}
+    ranked = sorted(sums, key=lambda candidate: (candidate not in built, -sums[candidate], candidate))
+    several = [candidate for candidate in ranked if len(able[candidate]) > 1]
+    return {candidate: able[candidate] for candidate in several[:MAX_EVERYWHERE]}
 
 
 def best_whole(joint: Sequence[JointTrial], trials: Sequence[CandidateTrial], wins: Wins) -> dict[str, str]:

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Iterable
-from itertools import repeat
 from pathlib import Path
 from typing import Any, Final
 
@@ -56,7 +55,9 @@ def optimize(model: Callable[..., Any], plan: Plan | str | Path, *, strict: bool
     require_callable(model, "the model")
     wanted = {candidate.id: candidate for candidate in candidates.values()}
     _require_backends(wanted.values(), named)
-    had = dict(zip(wanted, map(_had_here, wanted.values(), repeat(named)), strict=True))  # no frame between: it warns
+    had: dict[str, Candidate] = {}
+    for name, candidate in wanted.items():  # no comprehension, whose frame a warning would take for the caller's
+        had[name] = _had_here(candidate, named)
     choices = {graph: had[candidate.id] for graph, candidate in candidates.items()}
     backend = ReportingBackend(choices, FUSED, named, _cut_otherwise(model))
     compiled = torch_compat.compiled_model(model, backend)

@@ -11,7 +11,6 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from analyzer.core.quantities import NS_PER_S, clock
-from analyzer.core.samples import Interval
 from analyzer.core.settings import Objective
 from analyzer.core.trial import Trial, TrialOutcome
 from analyzer.derive.compare import MIN_CHANGE
@@ -20,7 +19,7 @@ from optimizers.goal import Goal, goal_notes
 from optimizers.joint import BEST_OF_EACH, TIE, Wins, best_whole, joint_trials
 from optimizers.pace import Pace, Proposal, fitting, no_time_notes
 from optimizers.rounds import ROUNDS, split_of
-from optimizers.trials import CandidateTrial, Choices, Found, JointTrial, Lab, Target, compared, step_ratio
+from optimizers.trials import CandidateTrial, Choices, Found, JointTrial, Lab, Target, speedup_interval, step_ratio
 from optimizers.worth import is_promising, why_not, worth_trying
 
 MAX_REFINED: Final = 3
@@ -127,7 +126,7 @@ class _Search:
         """
         left = tuple(proposals)
         while left := tuple(proposal for proposal in left if not self._has_lost_elsewhere(proposal)):
-            base_s = 0.0 if self._lab.keeps_built() else self._pace.rebuild_s(self._targets, self._built)
+            base_s = self._base_s()
             taken, left_out = fitting(left, self._pace, base_s, self._left_s())
             is_forced = not taken and not self._built and not self._is_over()
             if is_forced:
@@ -151,7 +150,7 @@ class _Search:
         up so with one trial each. Not where a backward may want others than its forward, which trials apart tell.
         """
         target, contender = proposal.target, proposal.contender
-        best = max((t for t in self._of(target) if self._gain(t)), key=self._gain, default=None)
+        best = self._best(target)
         base = self._all.find(best.candidate) if best is not None and not target.has_backward else None
         if base is None or contender.is_asked or contender.role not in (Role.KERNELS, Role.BOTH):
             return proposal
@@ -234,8 +233,7 @@ class _Search:
         """
         lost = [proposal for proposal in self._lost if proposal.contender.role is Role.LAUNCH]
         left_s = self._left_s()
-        base_s = 0.0 if self._lab.keeps_built() else self._pace.rebuild_s(self._targets, self._built)
-        if not lost or (left_s is not None and base_s + sum(map(self._pace.compile_s, lost)) > left_s):
+        if not lost or (left_s is not None and self._base_s() + sum(map(self._pace.compile_s, lost)) > left_s):
             return frozenset()
         self._built += lost
         self._prepare()
@@ -293,12 +291,12 @@ class _Search:
 
     def _is_open(self, target: Target, candidate: str) -> bool:
         """Whether it may, or may not, be faster than the default."""
-        mine = _interval(self._trials[target.digest, candidate].trial)
+        mine = speedup_interval(self._trials[target.digest, candidate].trial)
         return mine is not None and mine.low <= 1 + MIN_CHANGE <= mine.high
 
     def _are_close(self, target: Target, candidate: str, rival: str) -> bool:
         """Whether either of the two may be the faster one, by more than a tie."""
-        mine, other = (_interval(self._trials[target.digest, name].trial) for name in (candidate, rival))
+        mine, other = (speedup_interval(self._trials[target.digest, name].trial) for name in (candidate, rival))
         if mine is None or other is None or mine.high < 1 + MIN_CHANGE:
             return False
         is_tie = mine.high < other.low * (1 + TIE) and other.high < mine.low * (1 + TIE)
@@ -306,18 +304,13 @@ class _Search:
 
     def _rival(self, target: Target, candidate: str) -> str | None:
         """The graph's best trial beside this one."""
-        others = [t for t in self._of(target) if t.candidate != candidate and self._gain(t)]
-        return max(others, key=self._gain).candidate if others else None
+        best = self._best(target, besides=candidate)
+        return best.candidate if best is not None else None
 
     # -- wholes ---------------------------------------------------------------------------------------------------
 
     def _winners(self) -> dict[str, CandidateTrial]:
-        found: dict[str, CandidateTrial] = {}
-        for target in self._targets:
-            better = [t for t in self._of(target) if self._gain(t)]
-            if better:
-                found[target.digest] = max(better, key=self._gain)
-        return found
+        return {target.digest: best for target in self._targets if (best := self._best(target)) is not None}
 
     def _best_whole(self, joint: Sequence[JointTrial], wins: Wins) -> Choices:
         """Held once more against the fastest of all, where that is another."""
@@ -352,6 +345,11 @@ class _Search:
     def _of(self, target: Target) -> list[CandidateTrial]:
         return [trial for trial in self._trials.values() if trial.digest == target.digest]
 
+    def _best(self, target: Target, besides: str | None = None) -> CandidateTrial | None:
+        """The graph's trial that gained most, None where none gained."""
+        gaining = [t for t in self._of(target) if t.candidate != besides and self._gain(t)]
+        return max(gaining, key=self._gain, default=None)
+
     def _measured(self) -> list[CandidateTrial]:
         return [trial for trial in self._trials.values() if trial.trial.outcome is not TrialOutcome.UNTRIED]
 
@@ -366,6 +364,10 @@ class _Search:
         """For trials of one graph alone: all graphs together are measured once more."""
         left_s = self._lab.left_s()
         return left_s if left_s is None or len(self._targets) < 2 else left_s - self._pace.trial_s
+
+    def _base_s(self) -> float:
+        """What is compiled again before anything new is."""
+        return 0.0 if self._lab.keeps_built() else self._pace.rebuild_s(self._targets, self._built)
 
     def _is_over(self) -> bool:
         left_s = self._lab.left_s()
@@ -391,10 +393,3 @@ def _is_known(trial: CandidateTrial) -> bool:
 
 def _key(choices: Choices) -> tuple[tuple[str, str], ...]:
     return tuple(sorted(choices.items()))
-
-
-def _interval(trial: Trial) -> Interval | None:
-    """Of how many times faster than the default the step is."""
-    if trial.step_ns is None or trial.against is None:
-        return None
-    return compared(trial.against, trial.step_ns).interval

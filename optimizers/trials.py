@@ -8,7 +8,7 @@ from functools import lru_cache
 from typing import Protocol
 
 from analyzer.core.graphs import Direction
-from analyzer.core.samples import Samples
+from analyzer.core.samples import Interval, Samples
 from analyzer.core.trial import Change, Comparison, Trial, TrialOutcome
 from analyzer.core.verdict import Bound
 from analyzer.derive.compare import compare
@@ -163,6 +163,13 @@ def speedup(trial: Trial) -> float:
     if trial.step_ns is None or trial.against is None:
         return 0.0
     return compared(trial.against, trial.step_ns).ratio
+
+
+def speedup_interval(trial: Trial) -> Interval | None:
+    """Of `speedup`; None where it was not measured."""
+    if trial.step_ns is None or trial.against is None:
+        return None
+    return compared(trial.against, trial.step_ns).interval
 
 
 def step_ratio(trial: Trial, other: Trial) -> float:
