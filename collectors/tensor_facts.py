@@ -16,6 +16,14 @@ _MOST_TENSORS: Final = 16
 _VALUE_CHARS: Final = 80
 _MOST_DEPTH: Final = 4
 
+_PLAIN: Final = (
+    *(bool, int, float, complex, str, torch.SymInt, torch.SymFloat, torch.SymBool),
+    *(torch.dtype, torch.layout, torch.device, torch.memory_format),
+)
+"""What is told as text. The text of anything else may be long in the making: that of a storage is its elements, which
+on a GPU are copied one by one (the 17 million bytes of the weights of an LSTM took 208 s).
+"""
+
 
 class TensorReader:
     """Describes tensors, knowing the model's parameters and what the step itself made on the host."""
@@ -87,11 +95,22 @@ def tensors_in(value: Any, depth: int = 0) -> Iterator[torch.Tensor]:
 
 
 def plain_values(args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[str, ...]:
-    """The arguments that are no tensors, as text; None is left out."""
+    """The arguments that are no tensors, as text; of what is no plain value its type's name. None is left out."""
     named = [*(("", value) for value in args), *((f"{name}=", value) for name, value in kwargs.items())]
     return tuple(
-        f"{name}{value}"[:_VALUE_CHARS] for name, value in named if value is not None and not _holds_tensor(value)
+        f"{name}{_plain_text(value)}"[:_VALUE_CHARS]
+        for name, value in named
+        if value is not None and not _holds_tensor(value)
     )
+
+
+def _plain_text(value: Any, depth: int = 0) -> str:
+    if value is None or isinstance(value, _PLAIN):
+        return repr(value) if depth else str(value)
+    if depth < _MOST_DEPTH and isinstance(value, list | tuple):
+        opening, closing = "[]" if isinstance(value, list) else "()"
+        return f"{opening}{', '.join(_plain_text(child, depth + 1) for child in value[:_VALUE_CHARS])}{closing}"
+    return type(value).__name__
 
 
 def _holds_tensor(value: Any) -> bool:

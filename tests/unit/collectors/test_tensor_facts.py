@@ -96,3 +96,15 @@ def test_tensors_are_found_in_lists_and_dicts_and_the_rest_is_text() -> None:
     assert [t.numel() for t in tensors_in([x, 3, (y, None), {"k": x}])] == [1, 2, 1]
     assert plain_values((x, 2, [y], None, [1, 2]), {"dim": 0, "out": x}) == ("2", "[1, 2]", "dim=0")
     assert len(plain_values((list(range(1000)),), {})[0]) == 80
+
+
+def test_what_is_no_plain_value_is_told_by_its_type() -> None:
+    class Endless:
+        def __str__(self) -> str:
+            raise AssertionError("asked for its text")
+
+        __repr__ = __str__
+
+    told = plain_values((torch.float32, torch.device("cpu"), ["mean", Endless()]), {"source": Endless()})
+    assert told == ("torch.float32", "cpu", "['mean', Endless]", "source=Endless")
+    assert plain_values((torch.zeros(3).untyped_storage(),), {}) == ("UntypedStorage",)
