@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from analyzer.core.errors import GraphboundError, InternalError
-from analyzer.core.graphs import GraphKey, KernelFacts
+from analyzer.core.graphs import CallOrder, GraphKey, KernelFacts
 from analyzer.core.plan import FUSED
 from analyzer.core.run import Event
 from analyzer.derive.cpu_causes import graph_loops
@@ -110,6 +110,10 @@ class Announcer:
             self._log.add_traffic(key, traffic_bytes)
         if self._kept is None or self._kept.is_of(candidate.id):
             self._log.add_kernels(key, kernels)
+
+    def ordered(self, key: GraphKey, candidate: AnyCandidate, calls: CallOrder | None) -> None:
+        if self._kept is None or self._kept.is_of(candidate.id):
+            self._log.add_calls(key, calls)
 
     def generated(self, key: GraphKey, candidate: AnyCandidate, code: str) -> None:
         if self._kept is not None:

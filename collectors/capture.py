@@ -14,6 +14,7 @@ from torch.fx import GraphModule
 from torch.utils.flop_counter import flop_registry, sdpa_backward_flop_count, sdpa_flop_count
 
 from analyzer.core.graphs import (
+    CallOrder,
     Capture,
     Direction,
     Graph,
@@ -64,6 +65,7 @@ class GraphLog:
     recompiles: list[Recompile] = field(default_factory=list)
     _graphs: dict[GraphKey, Graph] = field(default_factory=dict)
     _doubtful: dict[GraphKey, set[str]] = field(default_factory=dict)
+    _orders: dict[GraphKey, CallOrder | None] = field(default_factory=dict)
     _breaks: list[GraphBreak] = field(default_factory=list)
     _ways: list[Way] = field(default_factory=list)
     cuda_graphs: CudaGraphLog = field(init=False)
@@ -129,10 +131,23 @@ class GraphLog:
         kept = tuple(facts for name, facts in sorted(names.items()) if name not in doubtful)
         self._graphs[key] = replace(known, kernels=kept)
 
+    def add_calls(self, key: GraphKey, calls: CallOrder | None) -> None:
+        """What a call of `key` calls, under the configuration that is being compiled; None where that is not known.
+
+        Two of its compilations that differ in it leave it unknown.
+        """
+        known = self._graphs.get(key)
+        if known is None:
+            return
+        order = calls if self._orders.setdefault(key, calls) == calls else None
+        self._orders[key] = order
+        self._graphs[key] = replace(known, calls=order)
+
     def forget_kernels(self) -> None:
         """What is compiled from here on is another configuration: a kernel of the same name there is another one."""
         self._doubtful.clear()
-        self._graphs = {key: replace(graph, kernels=()) for key, graph in self._graphs.items()}
+        self._orders.clear()
+        self._graphs = {key: replace(graph, kernels=(), calls=None) for key, graph in self._graphs.items()}
 
     def add_loops(self, key: GraphKey, loops: int, scalar: int) -> None:
         """What the default's generated C++ of `key` loops over."""

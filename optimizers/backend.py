@@ -11,7 +11,7 @@ from typing import Any, Final, Protocol
 
 from torch.fx import GraphModule
 
-from analyzer.core.graphs import Direction, GraphKey, KernelFacts
+from analyzer.core.graphs import CallOrder, Direction, GraphKey, KernelFacts
 from analyzer.core.plan import Plan
 from analyzer.core.trial import TrialOutcome
 from collectors import torch_compat
@@ -39,6 +39,7 @@ class Observer(Protocol):
     def counted(
         self, key: GraphKey, candidate: AnyCandidate, traffic_bytes: int | None, kernels: tuple[KernelFacts, ...]
     ) -> None: ...
+    def ordered(self, key: GraphKey, candidate: AnyCandidate, calls: CallOrder | None) -> None: ...
     def generated(self, key: GraphKey, candidate: AnyCandidate, code: str) -> None: ...
     def refused(self, key: GraphKey, reasons: tuple[str, ...]) -> None: ...
     def finished(self, key: GraphKey, candidate: AnyCandidate) -> None: ...
@@ -152,6 +153,7 @@ class WatchedCompile:
         reasons = torch_compat.cuda_graph_refusals(output_code) if self._candidate.uses_cuda_graphs else ()
         kernels = torch_compat.kernel_facts(output_code)
         self._watch.observer.counted(key, self._named, torch_compat.traffic_bytes(output_code), kernels)
+        self._watch.observer.ordered(key, self._named, torch_compat.call_order(output_code))
         code = torch_compat.generated_code(output_code)
         self.is_partitioned |= torch_compat.is_partitioned(output_code)
         if code is not None:

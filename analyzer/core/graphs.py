@@ -135,6 +135,36 @@ class KernelFacts:
 
 
 @dataclass(frozen=True, slots=True)
+class LibraryCall:
+    """A call of an operator in compiled code that Inductor did not generate, with its inputs as a profiler's row tells
+    them.
+
+    `op` is the operator's qualified name (`aten::mm`). The rest runs over its inputs in the schema's order, as in
+    `OpDetail`, with torch's names for the types of tensors. All of it is empty where it is not known.
+    """
+
+    op: str
+    shapes: tuple[tuple[int, ...], ...] = ()
+    strides: tuple[tuple[int, ...], ...] = ()
+    dtypes: tuple[str, ...] = ()
+    values: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class CallOrder:
+    """What one call of a compiled graph calls, in order: `order` holds the name of a generated kernel, or which of the
+    different `calls` of libraries it is. Raises ValueError for one that is not among them.
+    """
+
+    calls: tuple[LibraryCall, ...]
+    order: tuple[str | int, ...]
+
+    def __post_init__(self) -> None:
+        if not all(isinstance(entry, str) or 0 <= entry < len(self.calls) for entry in self.order):
+            raise ValueError("the order of a graph's calls names one that is not there")
+
+
+@dataclass(frozen=True, slots=True)
 class Graph:
     """One captured graph and direction. Graphs with equal keys are one row with several compile ids.
 
@@ -144,7 +174,8 @@ class Graph:
     those of them without vectors, on a CPU. `copied_bytes` are those of the inputs that a CUDA graph would copy at each
     replay: all but parameters and buffers. `inputs` are all inputs of one call, those among them.
     `kernels` are those of torch's defaults, `plan_kernels` those that the plan runs in their place, where one number of
-    a name is often another kernel; None where no plan was compiled or nothing was told of it.
+    a name is often another kernel; None where no plan was compiled or nothing was told of it. `calls` and `plan_calls`
+    are the order in which these kernels and those of libraries are called; None where it is not known.
     """
 
     key: GraphKey
@@ -165,6 +196,8 @@ class Graph:
     host_made: tuple[SourceLine, ...] = ()
     """Lines that make a tensor on the host and move it to a device, a CPU too; of a backward none are told."""
     plan_kernels: tuple[KernelFacts, ...] | None = None
+    calls: CallOrder | None = None
+    plan_calls: CallOrder | None = None
 
     @property
     def where(self) -> SourceLine | None:
@@ -185,12 +218,17 @@ class Capture:
 
     def with_plan(self, planned: Capture | None) -> Capture:
         """The same, with what Inductor told of the kernels of the plan, which was captured as `planned`."""
-        told = {graph.key: graph.kernels or None for graph in planned.graphs} if planned else {}
-        return replace(self, graphs=tuple(replace(g, plan_kernels=told.get(g.key)) for g in self.graphs))
+        told = {graph.key: (graph.kernels or None, graph.calls) for graph in planned.graphs} if planned else {}
+        return replace(self, graphs=tuple(_with_plan(g, *told.get(g.key, (None, None))) for g in self.graphs))
+
+
+def _with_plan(graph: Graph, kernels: tuple[KernelFacts, ...] | None, calls: CallOrder | None) -> Graph:
+    return replace(graph, plan_kernels=kernels, plan_calls=calls)
 
 
 def under_plan(graphs: Iterable[Graph]) -> tuple[Graph, ...]:
-    """The graphs as the plan runs them: with its kernels, those of the defaults where it is not known which these are.
+    """The graphs as the plan runs them: with its kernels, those of the defaults where it is not known which these are,
+    and in its order, which that of the defaults says nothing of.
 
     What all kernels of a graph move was counted under the defaults, and says nothing of what other ones leave of it.
     """
@@ -200,4 +238,4 @@ def under_plan(graphs: Iterable[Graph]) -> tuple[Graph, ...]:
 def _under_plan(graph: Graph) -> Graph:
     kernels = graph.kernels if graph.plan_kernels is None else graph.plan_kernels
     is_same = graph.plan_kernels == graph.kernels or not kernels
-    return graph if is_same else replace(graph, kernels=kernels, bytes=None)
+    return replace(graph, kernels=kernels, bytes=graph.bytes if is_same else None, calls=graph.plan_calls)

@@ -22,6 +22,7 @@ from analyzer.derive.attribution import Attribution, RegionWork
 from analyzer.derive.cpu_causes import GraphLoops, loop_notes, thread_notes
 from analyzer.derive.doubt import KernelPoint
 from analyzer.derive.kernel_costs import KernelCosts, from_graphs, from_reference, kernel_costs
+from analyzer.derive.library_calls import from_calls
 from analyzer.derive.region_kernels import RegionKernels, region_kernels
 from analyzer.derive.shares import split
 from analyzer.derive.starved import Idle, host_parts, split_idle
@@ -161,7 +162,7 @@ class _Timed:
 
 
 def _costs(attribution: Attribution, context: Context) -> KernelCosts:
-    costs = kernel_costs(attribution)
+    costs = from_calls(kernel_costs(attribution), attribution, context.graphs)
     if context.reference is not None:
         costs = from_reference(costs, attribution, kernel_costs(context.reference), context.reference)
     return from_graphs(costs, attribution, context.graphs)

@@ -12,12 +12,12 @@ from numpy.typing import NDArray
 
 from analyzer.core.distinct import numbered
 from analyzer.core.graphs import Graph, GraphKey, KernelFacts, Region
-from analyzer.core.trace import BoolColumn, EventKind, IntColumn, Trace
-from analyzer.derive.attribution import Attribution
+from analyzer.core.trace import BoolColumn, EventKind, IntColumn, OpDetail, Trace
+from analyzer.derive.attribution import Attribution, Work
 from analyzer.derive.costs.cost import Cost
 from analyzer.derive.costs.instructions import instructions_of_ops
 from analyzer.derive.costs.launch import Launch, launch_of
-from analyzer.derive.costs.stages import Stage, has_stages, stage_of
+from analyzer.derive.costs.stages import has_stages, stage_of
 from analyzer.derive.costs.table import cost_of
 from analyzer.derive.host_work import INDUCTOR_KERNEL
 
@@ -85,8 +85,11 @@ class KernelCosts:
 
 def kernel_costs(attribution: Attribution) -> KernelCosts:
     """The cost of every kernel whose operator has a formula and was recorded with its shapes."""
-    work = attribution.work
-    hits = _hits(attribution)
+    return shared_costs(_hits(attribution), attribution.work)
+
+
+def shared_costs(hits: Hits, work: Work) -> KernelCosts:
+    """The costs of kernels that have what was hit alone, or share it by their durations."""
     # Of an operator and what its cost is shared by: all of it, a step that several kernels do, or one kernel alone.
     _, group = numbered(hits.op, hits.sharer)
     known = np.flatnonzero((hits.number != NOTHING) & ~_is_left_over(hits))
@@ -200,7 +203,7 @@ STEP: Final = -1
 
 
 @dataclass(frozen=True, slots=True)
-class _Hit:
+class Hit:
     """A cost. `is_step` where it is of a part of what an operator must do; `is_alone` where one kernel does that."""
 
     cost: Cost
@@ -210,18 +213,18 @@ class _Hit:
 
 
 @dataclass(frozen=True, slots=True)
-class _Hits:
+class Hits:
     """One entry a row of `Attribution.work`: the operator row whose cost it is, what the cost is shared by, and which
     of `found` it is, NOTHING where none.
     """
 
-    found: tuple[_Hit, ...]
+    found: tuple[Hit, ...]
     number: IntColumn
     op: IntColumn
     sharer: IntColumn
 
 
-def _is_left_over(hits: _Hits) -> BoolColumn:
+def _is_left_over(hits: Hits) -> BoolColumn:
     """The other kernels of operators whose known steps move all that the operator must: they have no cost."""
     nothing = np.zeros(hits.number.size, dtype=np.bool_)
     if not any(hit.is_step for hit in hits.found):
@@ -235,13 +238,13 @@ def _is_left_over(hits: _Hits) -> BoolColumn:
     return is_left_over
 
 
-def _hits(attribution: Attribution) -> _Hits:
+def _hits(attribution: Attribution) -> Hits:
     """What is known of each kernel: asked once for each operator and kernel that differ, some 5 ms a 10,000 rows."""
     work, trace = attribution.work, attribution.trace
     op = work.op.copy()
     number = np.full(len(work), NOTHING, dtype=np.int64)
     sharer = np.full(len(work), WHOLE, dtype=np.int64)
-    found: list[_Hit] = []
+    found: list[Hit] = []
     left = np.flatnonzero(work.has_op & ~trace.are(work.row, EventKind.COPY, EventKind.MEMSET))
     for _ in range(1 if attribution.is_host else CLIMB_LEVELS):
         asked, kernels = op[left], work.row[left]
@@ -262,7 +265,7 @@ def _hits(attribution: Attribution) -> _Hits:
         op[left] = attribution.parent_op[op[left]]
         if not left.size:
             break
-    return _Hits(tuple(found), number, op, sharer)
+    return Hits(tuple(found), number, op, sharer)
 
 
 def detail_ids(trace: Trace, rows: IntColumn) -> IntColumn:
@@ -271,27 +274,22 @@ def detail_ids(trace: Trace, rows: IntColumn) -> IntColumn:
     return found
 
 
-def _hit(attribution: Attribution, op: int, kernel: int) -> _Hit | None:
+def _hit(attribution: Attribution, op: int, kernel: int) -> Hit | None:
     """What an operator row tells of a kernel that it may have launched."""
     trace = attribution.trace
+    name, detail = trace.name(op), trace.detail(op)
     if attribution.is_host:
-        cost, stage = _told(attribution, op, None, None)
-    else:
-        cost, stage = _told(attribution, op, trace.name(kernel), launch_of(trace.detail(kernel)))
-    if stage is not None:
-        return _Hit(stage.cost, not stage.is_beside, not stage.is_shared, STEP)
-    return _Hit(cost) if cost is not None else None
+        return hit_of(name, detail)
+    return hit_of(name, detail, trace.name(kernel), launch_of(trace.detail(kernel)))
 
 
-_Told = tuple[Cost | None, Stage | None]
-
-
-def _told(attribution: Attribution, row: int, kernel: str | None, launch: Launch | None) -> _Told:
-    name, detail = attribution.trace.name(row), attribution.trace.detail(row)
-    cost = cost_of(name, detail, kernel, launch)
-    if cost is None or detail is None or kernel is None or not has_stages(name):
-        return cost, None
-    return cost, stage_of(name, detail, kernel, cost, launch)
+def hit_of(op: str, detail: OpDetail | None, kernel: str | None = None, launch: Launch | None = None) -> Hit | None:
+    """What an operator and its inputs tell of a kernel of this name, which is None on a CPU."""
+    cost = cost_of(op, detail, kernel, launch)
+    if cost is None or detail is None or kernel is None or not has_stages(op):
+        return Hit(cost) if cost is not None else None
+    stage = stage_of(op, detail, kernel, cost, launch)
+    return Hit(cost) if stage is None else Hit(stage.cost, not stage.is_beside, not stage.is_shared, STEP)
 
 
 def _by_name(attribution: Attribution, rows: NDArray[np.int64]) -> dict[tuple[Region, str, int], list[int]]:

@@ -228,6 +228,8 @@ def _graph(graph: wire.WireGraph) -> Graph:
         code_bytes=graph.code_bytes,
         host_made=graph.host_made,
         plan_kernels=graph.plan_kernels,
+        calls=graph.calls,
+        plan_calls=graph.plan_calls,
     )
 
 

@@ -230,6 +230,8 @@ def _graph(graph: Graph) -> wire.WireGraph:
         code_bytes=graph.code_bytes,
         host_made=graph.host_made,
         plan_kernels=graph.plan_kernels,
+        calls=graph.calls,
+        plan_calls=graph.plan_calls,
     )
 
 

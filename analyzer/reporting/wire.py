@@ -11,7 +11,7 @@ from msgspec import Struct
 from analyzer.core.critical_path import CriticalPath
 from analyzer.core.device import Device, Versions
 from analyzer.core.finding import Confidence, Excerpt, RuleFailure
-from analyzer.core.graphs import Direction, GraphBreak, KernelFacts, Recompile, SourceLine
+from analyzer.core.graphs import CallOrder, Direction, GraphBreak, KernelFacts, Recompile, SourceLine
 from analyzer.core.origin import Origin
 from analyzer.core.ranks import RanksReport
 from analyzer.core.report import Attributed, Stage, WorkloadFacts
@@ -158,6 +158,8 @@ class WireGraph(Struct, frozen=True):
     code_bytes: int | None = None
     host_made: tuple[SourceLine, ...] = ()
     plan_kernels: tuple[KernelFacts, ...] | None = None
+    calls: CallOrder | None = None
+    plan_calls: CallOrder | None = None
 
 
 class WireSkip(Struct, frozen=True):

@@ -36,6 +36,7 @@ from collectors.torch_compat.graphs import (
 )
 from collectors.torch_compat.logs import compiler_logs
 from collectors.torch_compat.output_code import (
+    call_order,
     compile_inner_noting,
     cuda_graph_refusals,
     generated_code,
@@ -90,6 +91,7 @@ __all__ = [
     "aten_example",
     "autocast_functions",
     "boxed_cudagraphs",
+    "call_order",
     "called_name",
     "compile_graph",
     "compile_inner",

@@ -1,4 +1,4 @@
-"""What Inductor knows of what it compiled: traffic, kernels, refused CUDA graphs, its code."""
+"""What Inductor knows of what it compiled: traffic, kernels and their order, refused CUDA graphs, its code."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import contextlib
 import logging
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
 import torch
 import torch._dynamo
@@ -14,15 +14,18 @@ import torch._dynamo.utils
 import torch._inductor
 from torch._inductor.graph import GraphLowering
 
-from analyzer.core.graphs import KernelFacts
+from analyzer.core.graphs import CallOrder, KernelFacts
+from collectors.inductor_calls import Calls
 from collectors.torch_compat.compiling import ConfigPatches, compile_inner
 
 
 def compile_inner_noting(
     gm: torch.fx.GraphModule, inputs: Sequence[Any], patches: ConfigPatches, kwargs: Mapping[str, Any]
 ) -> Any:
-    """The same, with its traffic counted and its kernels noted: `traffic_bytes` and `kernel_facts` read them."""
-    with _counting_traffic(), _noting_kernels():
+    """The same, with its traffic counted, its kernels noted and what it calls in order: `traffic_bytes`, `kernel_facts`
+    and `call_order` read them.
+    """
+    with _counting_traffic(), _noted_alone(), _noting_kernels(), _noting_calls():
         return compile_inner(gm, inputs, patches, kwargs)
 
 
@@ -40,25 +43,54 @@ def kernel_facts(output_code: Any) -> tuple[KernelFacts, ...]:
 
     Empty where the graph was compiled, and kept in the cache, before anybody noted.
     """
-    notes = [str(n) for n in getattr(output_code, "counter_deltas", None) or () if str(n).startswith(_NOTE)]
-    found = [facts for note in notes if (facts := _noted(note)) is not None]
+    found = _notes(output_code, _NOTE, KernelFacts)
     names = Counter(facts.name for facts in found)
     return tuple(sorted((f for f in found if names[f.name] == 1), key=lambda facts: facts.name))
 
 
-def _noted(note: str) -> KernelFacts | None:
+def call_order(output_code: Any) -> CallOrder | None:
+    """What one call of a compiled graph calls; None where it calls no library, or nobody noted or could tell it all."""
+    found = _notes(output_code, _ORDER_NOTE, CallOrder)
+    return found[0] if len(found) == 1 else None
+
+
+_Noted = TypeVar("_Noted")
+
+
+def _notes(output_code: Any, prefix: str, kind: type[_Noted]) -> list[_Noted]:
+    """What was noted under `prefix` of a compiled graph; what another release wrote in another way is left out."""
     import msgspec  # not above: production, which reads no notes, does without
 
-    try:
-        return msgspec.json.decode(note.removeprefix(_NOTE), type=KernelFacts)
-    except msgspec.DecodeError:
-        return None
+    found = []
+    for name in getattr(output_code, "counter_deltas", None) or ():
+        if str(name).startswith(prefix):
+            with contextlib.suppress(msgspec.DecodeError):
+                found.append(msgspec.json.decode(str(name).removeprefix(prefix), type=kind))
+    return found
 
 
 _NOTE: Final = "graphbound kernel, format 1: "
 """Before what is noted of a kernel; counted up when the facts change their meaning. Notes are kept as names of
 Inductor's counters, because what those gained while a graph was compiled is kept with it, in the cache of compiled
 graphs too."""
+
+_ORDER_NOTE: Final = "graphbound calls, format 1: "
+"""The same, before the order of what a graph calls."""
+
+
+@contextlib.contextmanager
+def _noted_alone() -> Iterator[None]:
+    """Leave no note among the counters that torch shows."""
+    try:
+        yield
+    finally:
+        _forget_notes(_NOTE, _ORDER_NOTE)
+
+
+def _forget_notes(*prefixes: str) -> None:
+    counted = torch._dynamo.utils.counters["inductor"]
+    for note in [name for name in counted if str(name).startswith(prefixes)]:
+        del counted[note]
 
 
 @contextlib.contextmanager
@@ -70,12 +102,7 @@ def _noting_kernels() -> Iterator[None]:
     with contextlib.ExitStack() as stack:
         for scheduling in (CppScheduling, TritonScheduling):
             stack.enter_context(_noting(scheduling))
-        try:
-            yield
-        finally:
-            counted = torch._dynamo.utils.counters["inductor"]
-            for note in [name for name in counted if str(name).startswith(_NOTE)]:
-                del counted[note]
+        yield
 
 
 @contextlib.contextmanager
@@ -95,7 +122,7 @@ def _noting(scheduling: Any) -> Iterator[None]:
 
 
 def _note_kernel(name: str, schedule: Any, kernel: Any) -> None:
-    import msgspec  # as in _noted
+    import msgspec  # as in _notes
     from torch._inductor.virtualized import V  # a private module, here alone
 
     from collectors.inductor_kernels import facts_of
@@ -107,6 +134,69 @@ def _note_kernel(name: str, schedule: Any, kernel: Any) -> None:
         return
     if note is not None:
         torch._dynamo.utils.counters["inductor"][f"{_NOTE}{note}"] += 1
+
+
+@contextlib.contextmanager
+def _noting_calls() -> Iterator[None]:
+    """Note what each program calls, in the order in which its calls are generated.
+
+    A program that Inductor generates twice (a C++ wrapper for a GPU, 2.11) has the order of the last time. One that it
+    generates inside of another, to try it, has a list of its own, which is dropped.
+    """
+    from torch._inductor.codegen.wrapper import PythonWrapperCodegen  # private modules, here alone
+    from torch._inductor.scheduler import Scheduler
+
+    programs: list[Calls] = []
+    codegen, call_library = GraphLowering.codegen, Scheduler.codegen_extern_call
+    call_kernel = PythonWrapperCodegen.generate_kernel_call
+
+    def noted_codegen(self: Any) -> Any:
+        programs.append(Calls())
+        try:
+            result = codegen(self)
+        finally:
+            calls = programs.pop()
+        if not programs:
+            _note_order(calls.order())
+        return result
+
+    def noted_kernel(self: Any, kernel_name: str, *rest: Any, **further: Any) -> Any:
+        if programs:
+            programs[-1].generated(str(kernel_name))
+        return call_kernel(self, kernel_name, *rest, **further)
+
+    def noted_library(self: Any, scheduler_node: Any) -> None:
+        calls = programs[-1] if programs else Calls()
+        before = len(calls.found)
+        call_library(self, scheduler_node)
+        # A kernel that the user wrote in Triton is a library's in the scheduler, and called as a generated one.
+        if len(calls.found) == before:
+            _note_library(calls, scheduler_node)
+
+    with contextlib.ExitStack() as stack:
+        for owner, name, noted in (
+            (GraphLowering, "codegen", noted_codegen),
+            (PythonWrapperCodegen, "generate_kernel_call", noted_kernel),
+            (Scheduler, "codegen_extern_call", noted_library),
+        ):
+            stack.callback(setattr, owner, name, getattr(owner, name))
+            setattr(owner, name, noted)
+        yield
+
+
+def _note_library(calls: Calls, scheduler_node: Any) -> None:
+    try:
+        calls.library(scheduler_node.node)
+    except Exception:  # whatever a node trips over, the graph goes on without its order
+        calls.is_whole = False
+
+
+def _note_order(order: CallOrder | None) -> None:
+    import msgspec  # as in _notes
+
+    _forget_notes(_ORDER_NOTE)
+    if order is not None:
+        torch._dynamo.utils.counters["inductor"][f"{_ORDER_NOTE}{msgspec.json.encode(order).decode()}"] += 1
 
 
 @contextlib.contextmanager

@@ -5,11 +5,12 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Final
 
+import msgspec
 import pytest
 import torch
 from torch import fx, nn
 
-from analyzer.core.graphs import Capture, Direction, Graph, GraphKey, KernelFacts, under_plan
+from analyzer.core.graphs import CallOrder, Capture, Direction, Graph, GraphKey, KernelFacts, LibraryCall, under_plan
 from analyzer.core.plan import FUSED, Choice, Plan
 from analyzer.derive.attribution import Attribution, attribute
 from analyzer.derive.kernel_costs import KernelCosts, from_graphs, from_reference, kernel_costs
@@ -56,6 +57,41 @@ def test_the_kernels_of_the_plan_take_the_place_of_those_that_were_compiled_befo
     assert _kernels(log) == ()
     _told(log, KeptCode(), "frozen", LARGE)
     assert _kernels(log) == (LARGE,)
+
+
+MM: Final = CallOrder((LibraryCall("aten::mm"),), (0, SMALL.name))
+BMM: Final = CallOrder((LibraryCall("aten::bmm"),), (0, LARGE.name))
+
+
+def _ordered(log: GraphLog, kept: KeptCode, candidate: str, calls: CallOrder | None) -> CallOrder | None:
+    Announcer(lambda event: None, log, CompileClock(), kept).ordered(KEY, candidate_of(candidate), calls)
+    (graph,) = log.capture(compile_ns=0, first_call_ns=0).graphs
+    return graph.calls
+
+
+def test_the_order_of_calls_is_that_of_the_kept_candidate_and_unknown_where_two_compilations_differ() -> None:
+    log, kept = _log(), KeptCode(FUSED)
+    assert _ordered(log, kept, FUSED, MM) == MM
+    assert _ordered(log, kept, "frozen", BMM) == MM
+    assert _ordered(log, kept, FUSED, MM) == MM
+    assert _ordered(log, kept, FUSED, BMM) is None
+    assert _ordered(log, kept, FUSED, MM) is None
+    log.forget_kernels()
+    assert _ordered(log, KeptCode(), "frozen", BMM) == BMM
+
+
+def test_an_order_names_only_calls_that_are_there() -> None:
+    with pytest.raises(ValueError, match="not there"):
+        CallOrder(MM.calls, (0, 1))
+    with pytest.raises(msgspec.ValidationError, match="not there"):
+        msgspec.json.decode(b'{"calls": [], "order": ["triton_poi_fused_add_1", -1]}', type=CallOrder)
+
+
+def test_under_a_plan_a_graph_calls_in_the_order_of_the_plan_or_in_none_that_is_known() -> None:
+    default = Capture((replace(GRAPH, calls=MM),), (), (), (), 0, 0)
+    (told,) = default.with_plan(replace(default, graphs=(replace(GRAPH, calls=BMM),))).graphs
+    assert (told.calls, told.plan_calls) == (MM, BMM)
+    assert [graph.calls for graph in under_plan((told, default.graphs[0]))] == [BMM, None]
 
 
 def test_a_capture_keeps_both() -> None:

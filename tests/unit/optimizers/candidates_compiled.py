@@ -10,7 +10,7 @@ from typing import Any
 import torch
 from torch.fx import GraphModule
 
-from analyzer.core.graphs import GraphKey, KernelFacts
+from analyzer.core.graphs import CallOrder, GraphKey, KernelFacts
 from collectors import torch_compat
 from collectors.graph_key import graph_digest
 from collectors.probe import Probe
@@ -35,6 +35,8 @@ class Codes:
     def counted(
         self, key: GraphKey, candidate: AnyCandidate, traffic_bytes: int | None, kernels: tuple[KernelFacts, ...]
     ) -> None: ...
+
+    def ordered(self, key: GraphKey, candidate: AnyCandidate, calls: CallOrder | None) -> None: ...
 
     def generated(self, key: GraphKey, candidate: AnyCandidate, code: str) -> None:
         self.codes[f"{candidate.id}.{key.direction}"] = code

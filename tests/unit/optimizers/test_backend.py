@@ -14,7 +14,7 @@ from torch import nn
 from torch.fx import GraphModule
 
 import optimizers.backend as backend_module
-from analyzer.core.graphs import Direction, GraphKey, KernelFacts
+from analyzer.core.graphs import CallOrder, Direction, GraphKey, KernelFacts
 from analyzer.core.plan import Choice, Plan
 from analyzer.core.trial import TrialOutcome
 from collectors import torch_compat
@@ -49,6 +49,9 @@ class Heard:
     def counted(
         self, key: GraphKey, candidate: Candidate, traffic_bytes: int | None, kernels: tuple[KernelFacts, ...]
     ) -> None:
+        pass
+
+    def ordered(self, key: GraphKey, candidate: Candidate, calls: CallOrder | None) -> None:
         pass
 
     def generated(self, key: GraphKey, candidate: Candidate, code: str) -> None:
