@@ -49,11 +49,9 @@ class Calls:
 
     def order(self) -> CallOrder | None:
         """None where a library's call is of no use: there is none, or not all are known."""
-        different = tuple(dict.fromkeys(call for call in self.found if isinstance(call, LibraryCall)))
-        if not self.is_whole or not different:
+        if not self.is_whole or not any(isinstance(call, LibraryCall) for call in self.found):
             return None
-        number = {call: i for i, call in enumerate(different)}
-        return CallOrder(different, tuple(c if isinstance(c, str) else number[c] for c in self.found))
+        return CallOrder.of(self.found)
 
 
 def call_of(node: Any) -> LibraryCall:

@@ -16,11 +16,12 @@ from analyzer.core.graphs import Graph, GraphKey, under_plan
 from analyzer.core.trace import BoolColumn, EventKind, IntColumn
 from analyzer.derive.costs.cost import Cost
 from analyzer.derive.doubt import KernelPoint
-from analyzer.derive.kernel_costs import KernelCosts, from_graphs, from_reference
+from analyzer.derive.kernel_costs import KernelCosts
 from analyzer.derive.reached_rates import OPERATIONS_A_MULTIPLY_ADD
 from analyzer.derive.region_kernels import region_kernels
 from analyzer.derive.residency import missed_rereads, resident_bytes
 from analyzer.derive.roofline import Anomaly, Kernel, matrix_dtype, roof_point
+from analyzer.derive.told_costs import Priced, told_costs
 from analyzer.derive.window import COLLECTIVES
 from dashboard.timeline.recording import GRAPH_KINDS, GraphNames, Recording, name_graphs
 
@@ -123,13 +124,11 @@ def roofline(
     for name, recording in sides:
         if recording.budget is None:
             continue
-        costs = recording.costs
-        if graphs:
-            is_first = recording is recordings[0]
-            if not is_first:
-                first = recordings[0]
-                costs = from_reference(costs, recording.attribution, first.costs, first.attribution)
-            costs = from_graphs(costs, recording.attribution, graphs if is_first else under_plan(graphs))
+        costs, first = recording.costs, recordings[0]
+        if graphs and recording is first:
+            costs = told_costs(_priced(recording), graphs)
+        elif graphs:
+            costs = told_costs(_priced(recording), under_plan(graphs), _priced(first))
         found.append(_side(_Laid(name, recording, costs, device, names), is_told=bool(graphs)))
     return Roofline(device, tuple(found), names)
 
@@ -141,6 +140,10 @@ class _Laid:
     costs: KernelCosts
     device: Device
     names: GraphNames
+
+
+def _priced(recording: Recording) -> Priced:
+    return Priced(recording.attribution, recording.costs)
 
 
 def _side(laid: _Laid, *, is_told: bool) -> RoofSide:

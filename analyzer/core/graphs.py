@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
 
@@ -152,16 +152,31 @@ class LibraryCall:
 
 @dataclass(frozen=True, slots=True)
 class CallOrder:
-    """What one call of a compiled graph calls, in order: `order` holds the name of a generated kernel, or which of the
-    different `calls` of libraries it is. Raises ValueError for one that is not among them.
+    """What one call of a compiled graph calls, in order: numbers of the different generated `kernels`, and from there
+    on of the different `calls` of libraries. Raises ValueError for one that is in neither.
     """
 
+    kernels: tuple[str, ...]
     calls: tuple[LibraryCall, ...]
-    order: tuple[str | int, ...]
+    order: tuple[int, ...]
 
     def __post_init__(self) -> None:
-        if not all(isinstance(entry, str) or 0 <= entry < len(self.calls) for entry in self.order):
+        if not all(0 <= entry < len(self.kernels) + len(self.calls) for entry in self.order):
             raise ValueError("the order of a graph's calls names one that is not there")
+
+    @classmethod
+    def of(cls, called: Sequence[str | LibraryCall]) -> CallOrder:
+        """Of kernels by name and calls of libraries, in order."""
+        kernels = tuple(dict.fromkeys(one for one in called if isinstance(one, str)))
+        calls = tuple(dict.fromkeys(one for one in called if isinstance(one, LibraryCall)))
+        different: tuple[str | LibraryCall, ...] = (*kernels, *calls)
+        number = {one: i for i, one in enumerate(different)}
+        return cls(kernels, calls, tuple(number[one] for one in called))
+
+    def called(self) -> tuple[str | LibraryCall, ...]:
+        """One after another, as `of` takes them."""
+        different: tuple[str | LibraryCall, ...] = (*self.kernels, *self.calls)
+        return tuple(different[entry] for entry in self.order)
 
 
 @dataclass(frozen=True, slots=True)

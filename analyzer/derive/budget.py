@@ -21,11 +21,11 @@ from analyzer.core.timing import RegionTiming, Timing
 from analyzer.derive.attribution import Attribution, RegionWork
 from analyzer.derive.cpu_causes import GraphLoops, loop_notes, thread_notes
 from analyzer.derive.doubt import KernelPoint
-from analyzer.derive.kernel_costs import KernelCosts, from_graphs, from_reference, kernel_costs
-from analyzer.derive.library_calls import from_calls
+from analyzer.derive.kernel_costs import KernelCosts, kernel_costs
 from analyzer.derive.region_kernels import RegionKernels, region_kernels
 from analyzer.derive.shares import split
 from analyzer.derive.starved import Idle, host_parts, split_idle
+from analyzer.derive.told_costs import Priced, told_costs
 
 CLIP_NOTE_SHARE: Final = 0.02
 """Profiled busy time over the clean elapsed time by more than this share is said: kernel durations repeat to about
@@ -162,10 +162,8 @@ class _Timed:
 
 
 def _costs(attribution: Attribution, context: Context) -> KernelCosts:
-    costs = from_calls(kernel_costs(attribution), attribution, context.graphs)
-    if context.reference is not None:
-        costs = from_reference(costs, attribution, kernel_costs(context.reference), context.reference)
-    return from_graphs(costs, attribution, context.graphs)
+    reference = None if context.reference is None else Priced(context.reference, kernel_costs(context.reference))
+    return told_costs(Priced(attribution, kernel_costs(attribution)), context.graphs, reference)
 
 
 def _timed(timing: Timing | None, attribution: Attribution, kernels: tuple[RegionKernels, ...]) -> list[_Timed]:

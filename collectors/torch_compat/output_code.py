@@ -15,7 +15,6 @@ import torch._inductor
 from torch._inductor.graph import GraphLowering
 
 from analyzer.core.graphs import CallOrder, KernelFacts
-from collectors.inductor_calls import Calls
 from collectors.torch_compat.compiling import ConfigPatches, compile_inner
 
 
@@ -74,7 +73,7 @@ _NOTE: Final = "graphbound kernel, format 1: "
 Inductor's counters, because what those gained while a graph was compiled is kept with it, in the cache of compiled
 graphs too."""
 
-_ORDER_NOTE: Final = "graphbound calls, format 1: "
+_ORDER_NOTE: Final = "graphbound calls, format 2: "
 """The same, before the order of what a graph calls."""
 
 
@@ -146,6 +145,8 @@ def _noting_calls() -> Iterator[None]:
     from torch._inductor.codegen.wrapper import PythonWrapperCodegen  # private modules, here alone
     from torch._inductor.scheduler import Scheduler
 
+    from collectors.inductor_calls import Calls  # as msgspec in _notes
+
     programs: list[Calls] = []
     codegen, call_library = GraphLowering.codegen, Scheduler.codegen_extern_call
     call_kernel = PythonWrapperCodegen.generate_kernel_call
@@ -184,7 +185,7 @@ def _noting_calls() -> Iterator[None]:
         yield
 
 
-def _note_library(calls: Calls, scheduler_node: Any) -> None:
+def _note_library(calls: Any, scheduler_node: Any) -> None:
     try:
         calls.library(scheduler_node.node)
     except Exception:  # whatever a node trips over, the graph goes on without its order

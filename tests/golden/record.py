@@ -3,8 +3,8 @@
     python -m tests.golden.record RUN tests/golden/NAME [--steps N]
 
 Nothing else is changed: folders of the machine that recorded are cut from file names, and what still names one is
-refused, so that no golden does. With `--steps` only the first N recorded steps are kept: their rows on the host and
-what these launched. A file of more than 100 KB is refused: record a smaller model.
+refused, so that no golden does; and what is indented is written without. With `--steps` only the first N recorded steps
+are kept: their rows on the host and what these launched. A file of more than 100 KB is refused: record a smaller model.
 """
 
 from __future__ import annotations
@@ -49,7 +49,8 @@ def main(run: Path, golden: Path, steps: int | None = None) -> None:
             write_packed(golden / name, json.dumps(trace, separators=(",", ":")))
     for name in TEXTS:
         if (run / name).exists():
-            _write(golden / name, shortened((run / name).read_text()).encode())
+            text = json.dumps(json.loads((run / name).read_text()), separators=(",", ":"), ensure_ascii=False)
+            _write(golden / name, f"{shortened(text)}\n".encode())
 
 
 def unplaced(packed: bytes) -> dict[str, Any]:

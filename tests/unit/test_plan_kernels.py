@@ -59,8 +59,8 @@ def test_the_kernels_of_the_plan_take_the_place_of_those_that_were_compiled_befo
     assert _kernels(log) == (LARGE,)
 
 
-MM: Final = CallOrder((LibraryCall("aten::mm"),), (0, SMALL.name))
-BMM: Final = CallOrder((LibraryCall("aten::bmm"),), (0, LARGE.name))
+MM: Final = CallOrder.of((LibraryCall("aten::mm"), SMALL.name))
+BMM: Final = CallOrder.of((LibraryCall("aten::bmm"), LARGE.name))
 
 
 def _ordered(log: GraphLog, kept: KeptCode, candidate: str, calls: CallOrder | None) -> CallOrder | None:
@@ -82,9 +82,9 @@ def test_the_order_of_calls_is_that_of_the_kept_candidate_and_unknown_where_two_
 
 def test_an_order_names_only_calls_that_are_there() -> None:
     with pytest.raises(ValueError, match="not there"):
-        CallOrder(MM.calls, (0, 1))
+        CallOrder(MM.kernels, MM.calls, (0, 2))
     with pytest.raises(msgspec.ValidationError, match="not there"):
-        msgspec.json.decode(b'{"calls": [], "order": ["triton_poi_fused_add_1", -1]}', type=CallOrder)
+        msgspec.json.decode(b'{"kernels": ["triton_poi_fused_add_1"], "calls": [], "order": [0, -1]}', type=CallOrder)
 
 
 def test_under_a_plan_a_graph_calls_in_the_order_of_the_plan_or_in_none_that_is_known() -> None:

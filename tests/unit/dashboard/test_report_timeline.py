@@ -86,7 +86,7 @@ def test_marks_lie_in_the_step_in_order_and_their_shades_can_be_drawn(golden: Ti
 def test_the_step_is_named_and_so_are_its_longest_events(golden: TimelinePage) -> None:
     before, after = shown_steps(golden)
     assert (before.name, after.name) == ("before", "after")
-    assert before.title == "step 1 of 3, of median length"
+    assert before.title == "step 3 of 3, of median length"
     texts = [mark.text for lane in before.lanes for mark in lane.marks if mark.text is not None]
     assert any(text.startswith("modeling_granite.py:391 ") and text.endswith(" ms") for text in texts)
 

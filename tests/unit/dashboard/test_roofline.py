@@ -265,22 +265,14 @@ def test_every_empty_state_says_what_to_do() -> None:
     assert "mystery 3.00 µs" in text
 
 
-@pytest.mark.parametrize(
-    ("name", "most_unknown"),
-    [("granite_h200", (0.05, 0.55)), ("mixed_graphs_h200", (0.05, 0.05))],
-)
-def test_on_a_golden_marks_and_unknown_add_up_and_none_passes_a_roof(
-    name: str, most_unknown: tuple[float, ...]
-) -> None:
-    """Under the plan of Granite 197 of 786 µs are in products that only this plan has, and 220 in kernels that Inductor
-    made for it: its recording tells of neither.
-    """
+@pytest.mark.parametrize("name", ["granite_h200", "mixed_graphs_h200"])
+def test_on_a_golden_marks_and_unknown_add_up_and_none_passes_a_roof(name: str) -> None:
     run = read_run(GOLDEN / name)
     found = roofline([(s.name, s.recording) for s in run.sides if s.recording], *_known(run))
     assert [side.name for side in found.sides] == ["before", "after"]
-    for side, most in zip(found.sides, most_unknown, strict=True):
+    for side in found.sides:
         assert side.kernel_ns == pytest.approx(sum(mark.ns for mark in side.marks) + side.unknown_ns)
-        assert side.unknown_ns < most * side.kernel_ns
+        assert side.unknown_ns < 0.05 * side.kernel_ns
         assert [mark.name for mark in side.marks if mark.anomaly is not None] == []
         _is_busiest_first(side)
 

@@ -37,8 +37,8 @@ def test_a_compiled_step_on_an_h200_waits_for_nothing_but_its_guards() -> None:
     assert [e.kind for e in found.entries] == [EntryKind.GUARDS, EntryKind.BYTECODE, EntryKind.PROLOGUE]
     guards = found.entries[0]
     assert guards.count == 1.0
-    # 372, 379 and 319 µs in the trace, where a step is 13.0 ms long: without the profiler it is taken to have 5.
-    assert guards.profiled_ns == pytest.approx(356_565, rel=0.001)
+    # 342, 354 and 330 µs in the trace, where a step is 13.8 ms long: without the profiler it is taken to have 5.
+    assert guards.profiled_ns == pytest.approx(341_826, rel=0.001)
     assert 0.3 * guards.profiled_ns < guards.host_ns < 0.45 * guards.profiled_ns
     # The device is idle until the first launch, which comes after all of them.
     assert found.entry_cost_ns == pytest.approx(sum(e.host_ns for e in found.entries), abs=3)
@@ -49,7 +49,7 @@ def test_its_kernels_are_small_and_launched_alone_before_and_together_after() ->
     (after,) = _of(GOLDEN / "after.trace.json.gz").kernels
     assert before.count == before.launches == 251
     # The plan makes products of one input one; what is launched beside its CUDA graph copies the tokens into it.
-    assert after.count == 200
+    assert after.count == 167
     assert after.launches == 2
     assert before.small_count is not None
     assert before.small_count >= 100

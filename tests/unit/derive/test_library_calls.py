@@ -21,7 +21,7 @@ SORT: Final = LibraryCall("aten::sort")
 OWN: Final = LibraryCall("mine::operator")
 GEMM, SPLIT, FLASH = "nvjet_tst_64x8_64x16_h_bz_TNT", "void cublasLt::splitKreduce_kernel<32, 16>", "flash_fwd_kernel"
 FIRST, SECOND = "triton_poi_fused_add_0", "triton_poi_fused_mul_1"
-ORDER: Final = CallOrder((MM, WIDE), (FIRST, 0, SECOND, 1))
+ORDER: Final = CallOrder.of((FIRST, MM, SECOND, WIDE))
 GRAPH: Final = Graph(key=A, compile_ids=(), source=(), op_count=4, ended_by=None, calls=ORDER)
 
 
@@ -147,7 +147,7 @@ def test_kernels_are_split_where_there_is_one_way_to_do_it(
     assert split(calls, kernels, is_bounded=is_bounded) == expected
 
 
-CPU_ORDER: Final = CallOrder((MM, WIDE), ("cpp_fused_add_0", 0, "cpp_fused_mul_1", 1))
+CPU_ORDER: Final = CallOrder.of(("cpp_fused_add_0", MM, "cpp_fused_mul_1", WIDE))
 
 
 def on_host(*rows: str) -> list[float]:

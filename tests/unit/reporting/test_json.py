@@ -21,7 +21,7 @@ from analyzer.core.budget import Budget, BudgetPart, HostKind, HostPart, Part
 from analyzer.core.critical_path import CriticalPath, PathKind, PathPart, PathRow
 from analyzer.core.errors import UnreadableFileError
 from analyzer.core.finding import Finding
-from analyzer.core.graphs import Capture, CudaGraphSkip, Direction, Graph, GraphKey
+from analyzer.core.graphs import CallOrder, Capture, CudaGraphSkip, Direction, Graph, GraphKey, LibraryCall
 from analyzer.core.ranks import RankSteps, Temporal
 from analyzer.core.report import CandidateReport, GapReport, GraphReport, PlanTrial, Report
 from analyzer.core.samples import Samples
@@ -233,6 +233,7 @@ _SPECIAL: dict[object, st.SearchStrategy[Any]] = {
         )
     ),
     GraphKey: st.builds(GraphKey, st.from_regex("[0-9a-f]{12}", fullmatch=True), st.sampled_from(Direction)),
+    CallOrder: st.lists(_TEXT | _TEXT.map(LibraryCall), max_size=4).map(CallOrder.of),
 }
 
 
