@@ -15,7 +15,7 @@ import msgspec
 
 from analyzer.core.device import Device
 
-METHOD: Final = 4
+METHOD: Final = 5
 """Raised whenever what is measured, or how, changes: older entries are then measured again."""
 
 _FOLDER: Final = "graphbound"
