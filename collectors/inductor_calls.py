@@ -58,8 +58,10 @@ def call_of(node: Any) -> LibraryCall:
     """The operator that an external kernel of Inductor's IR calls, with its inputs as its FX node tells them."""
     origin = _origin(node)
     if origin is None:
-        return LibraryCall(str(getattr(node, "python_kernel_name", None) or type(node).__name__))
-    overload: Any = origin.target
+        own = _overload(getattr(node, "op_overload", None))
+        name = getattr(node, "python_kernel_name", None) or type(node).__name__
+        return LibraryCall(str(name if own is None else own.overloadpacket._qualified_op_name))
+    overload = _overload(origin.target)
     op = str(overload.overloadpacket._qualified_op_name)
     try:
         details = list(_details(origin, overload._schema.arguments))
@@ -77,15 +79,24 @@ def _origin(node: Any) -> torch.fx.Node | None:
     """
     overload = getattr(node, "op_overload", None)
     words = str(getattr(node, "python_kernel_name", None) or "").replace("::", ".").split(".")
-    packets = {_OTHER_NAMES.get(word, word) for word in words}
+    names = {_OTHER_NAMES.get(word, word) for word in words}
     told = [node.get_origin_node()] if node.get_origin_node() is not None else list(node.get_origins())
     found = [
         origin
         for origin in told
-        if isinstance(origin.target, torch._ops.OpOverload)
-        and (origin.target is overload or origin.target._opname in packets)
+        if (called := _overload(origin.target)) is not None and (called is overload or called._opname in names)
     ]
     return found[0] if len(found) == 1 else None
+
+
+def _overload(target: Any) -> Any:
+    """The operator that a node of FX calls; None for any other function. A pass of freezing writes them without the
+    overload, which is known where there is one alone.
+    """
+    if isinstance(target, torch._ops.OpOverloadPacket):
+        overloads = target.overloads()  # type: ignore[no-untyped-call]
+        return getattr(target, overloads[0]) if len(overloads) == 1 else None
+    return target if isinstance(target, torch._ops.OpOverload) else None
 
 
 def _details(origin: torch.fx.Node, arguments: Sequence[Any]) -> Iterator[_Detail]:

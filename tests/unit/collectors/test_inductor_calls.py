@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Callable, Iterator, Sequence
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -11,9 +12,9 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from analyzer.core.graphs import CallOrder
+from analyzer.core.graphs import CallOrder, LibraryCall
 from collectors import torch_compat
-from collectors.inductor_calls import Calls
+from collectors.inductor_calls import Calls, call_of
 
 
 @pytest.fixture(autouse=True)
@@ -102,6 +103,16 @@ def test_a_convolution_and_attention_are_told_with_their_arguments() -> None:
     assert attention.shapes[0] == (1, 2, 8, 16)
 
 
+@pytest.mark.skipif(not torch.backends.mkl.is_available(), reason="this build of torch has no MKL")
+def test_a_product_with_a_packed_weight_is_told_with_the_weight_that_was_packed() -> None:
+    layer = torch.nn.Linear(16, 32).eval()
+    order = order_of(lambda x: layer(x).tanh(), A, freezing=True)
+    assert order is not None
+    (call,) = order.calls
+    assert call.op in ("mkl::_mkl_linear", "mkldnn::_linear_pointwise", "aten::addmm")
+    assert {(8, 16), (32,)} <= set(call.shapes)
+
+
 def test_a_graph_without_a_library_or_with_a_branch_tells_no_order() -> None:
     def branch(a: Tensor, b: Tensor) -> Any:
         return torch.cond(a.sum() > 0, lambda a, b: a @ b, lambda a, b: (a + 1) @ b, (a, b))
@@ -117,6 +128,17 @@ def test_a_call_of_unknown_sizes_keeps_its_place() -> None:
     assert order is not None
     assert [(call.op, call.shapes) for call in order.calls] == [("aten::mm", ())]
     assert len(order.order) == 3
+
+
+def test_a_call_of_unknown_origin_still_has_its_operators_name() -> None:
+    node = SimpleNamespace(
+        op_overload=torch.ops.aten.mm.default,
+        python_kernel_name="extern_kernels.mm",
+        get_origin_node=lambda: None,
+        get_origins=tuple,
+    )
+    assert call_of(node) == LibraryCall("aten::mm")
+    assert call_of(SimpleNamespace(**{**vars(node), "op_overload": None})) == LibraryCall("extern_kernels.mm")
 
 
 def test_no_note_is_left_among_torchs_counters() -> None:
