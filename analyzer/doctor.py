@@ -297,7 +297,7 @@ def _cost_rows(device: Device) -> list[tuple[str, str]]:
             ("gap between launches", quantities.duration(device.launch_gap_ns)),
             ("gap in a CUDA graph", quantities.duration(device.kernel_gap_ns)),
             ("one graph replay", quantities.duration(device.replay_ns)),
-            ("of it inside the call", quantities.duration(device.replay_host_ns)),
+            ("inside its call, late", quantities.duration(device.replay_host_ns)),
             ("and for each input", quantities.duration(device.replay_input_ns)),
         ]
     return rows

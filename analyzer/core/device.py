@@ -39,10 +39,10 @@ class Device:
 
     `launch_ns` is the host's cost of one launch; `launch_gap_ns` the gap, in a trace, between two kernels of one
     stream which the host launched well ahead; `kernel_gap_ns` that between two kernels of one CUDA graph; `replay_ns`
-    the fixed cost of a replay, from call to synchronised, and `replay_host_ns` what of it a device that has caught up
-    waits for the host inside the graph's own call: of a graph without inputs where `replay_input_ns`, the cost of each,
-    is known; `empty_kernel_ns` the duration of a kernel that does next to
-    nothing; `empty_op_ns` the framework's cost of an operation on an empty tensor.
+    the fixed cost of a replay, from call to synchronised, one after another; `replay_host_ns` what a device that has
+    caught up waits for the host inside the graph's own call, after a step of the default, which makes it longer: of a
+    graph without inputs where `replay_input_ns`, the cost of each, is known; `empty_kernel_ns` the duration of a kernel
+    that does next to nothing; `empty_op_ns` the framework's cost of an operation on an empty tensor.
 
     `notes` say, a sentence each, what is not known and why, or which data sheet it is.
     """

@@ -78,7 +78,8 @@ def test_the_costs_are_those_of_a_gpu(gpu: Device) -> None:
     assert 100 < (gpu.launch_gap_ns or 0) < 5_000
     assert 100 < (gpu.kernel_gap_ns or 0) < 5_000
     assert 10_000 < (gpu.replay_ns or 0) < 1_000_000
-    assert 5_000 < (gpu.replay_host_ns or 0) < (gpu.replay_ns or 0)
+    # Taken after other work of the host, as in a trial: no part of a replay that follows itself.
+    assert 5_000 < (gpu.replay_host_ns or 0) < 1_000_000
     assert (gpu.empty_op_ns or 0) < (gpu.launch_ns or 0)
 
 

@@ -236,6 +236,17 @@ def test_the_backend_of_the_replay_computes_the_same_and_is_timed_from_inside() 
     torch_compat.reset()
 
 
+def test_a_replay_is_timed_from_inside_after_a_step_of_the_default(monkeypatch: pytest.MonkeyPatch) -> None:
+    said: list[str] = []
+    probe = Probe("cpu")
+    inside = probe.around(device_replay._OWN_KEY, lambda: said.append("replay"))
+    monkeypatch.setattr(torch.cuda, "synchronize", lambda: said.append("wait"))
+    assert device_replay._inside_ns(inside, lambda: said.append("default"), probe) > 0
+    turns = len(said) // 4
+    assert turns >= device_profile.WALL_REPEATS
+    assert said == ["default", "wait", "replay", "wait"] * turns
+
+
 class Properties:
     multi_processor_count = 132
     total_memory = 150_000_000_000
