@@ -16,7 +16,7 @@ from analyzer.core.trace import BoolColumn, EventKind, IntColumn, OpDetail, Trac
 from analyzer.derive.attribution import Attribution, Work
 from analyzer.derive.costs.cost import Cost
 from analyzer.derive.costs.instructions import instructions_of_ops
-from analyzer.derive.costs.launch import Launch, launch_of
+from analyzer.derive.costs.launch import launch_of
 from analyzer.derive.costs.stages import has_stages, stage_of
 from analyzer.derive.costs.table import cost_of
 from analyzer.derive.host_work import INDUCTOR_KERNEL
@@ -251,7 +251,10 @@ def _hits(attribution: Attribution) -> Hits:
         columns = (trace.name_id[asked], detail_ids(trace, asked))
         beside = () if attribution.is_host else (trace.name_id[kernels], detail_ids(trace, kernels))
         first, of = numbered(*columns, *beside)
-        told = [_hit(attribution, int(asked[i]), int(kernels[i])) for i in first.tolist()]
+        told = [
+            hit_of(attribution, trace.name(op_row), trace.detail(op_row), kernel)
+            for op_row, kernel in zip(asked[first].tolist(), kernels[first].tolist(), strict=True)
+        ]
         is_found = np.asarray([hit is not None for hit in told], dtype=np.bool_)[of]
         place = np.cumsum([hit is not None for hit in told], dtype=np.int64) - 1 + len(found)
         found += [hit for hit in told if hit is not None]
@@ -274,21 +277,15 @@ def detail_ids(trace: Trace, rows: IntColumn) -> IntColumn:
     return found
 
 
-def _hit(attribution: Attribution, op: int, kernel: int) -> Hit | None:
-    """What an operator row tells of a kernel that it may have launched."""
+def hit_of(attribution: Attribution, op: str, detail: OpDetail | None, kernel: int) -> Hit | None:
+    """What an operator and its inputs tell of the row of a kernel that it may have launched, on a CPU of its own."""
     trace = attribution.trace
-    name, detail = trace.name(op), trace.detail(op)
-    if attribution.is_host:
-        return hit_of(name, detail)
-    return hit_of(name, detail, trace.name(kernel), launch_of(trace.detail(kernel)))
-
-
-def hit_of(op: str, detail: OpDetail | None, kernel: str | None = None, launch: Launch | None = None) -> Hit | None:
-    """What an operator and its inputs tell of a kernel of this name, which is None on a CPU."""
-    cost = cost_of(op, detail, kernel, launch)
-    if cost is None or detail is None or kernel is None or not has_stages(op):
+    name = None if attribution.is_host else trace.name(kernel)
+    launch = None if name is None else launch_of(trace.detail(kernel))
+    cost = cost_of(op, detail, name, launch)
+    if cost is None or detail is None or name is None or not has_stages(op):
         return Hit(cost) if cost is not None else None
-    stage = stage_of(op, detail, kernel, cost, launch)
+    stage = stage_of(op, detail, name, cost, launch)
     return Hit(cost) if stage is None else Hit(stage.cost, not stage.is_beside, not stage.is_shared, STEP)
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from enum import Enum
 from itertools import pairwise
@@ -19,7 +19,6 @@ import numpy as np
 from analyzer.core.graphs import CallOrder, Graph, GraphKey, LibraryCall
 from analyzer.core.trace import EventKind, OpDetail
 from analyzer.derive.attribution import Attribution
-from analyzer.derive.costs.launch import launch_of
 from analyzer.derive.costs.stages import has_stages
 from analyzer.derive.costs.tensors import DTYPES
 from analyzer.derive.host_work import OPERATOR, is_work
@@ -57,10 +56,12 @@ class Called:
     rows: tuple[int, ...]
 
 
-def from_calls(costs: KernelCosts, attribution: Attribution, graphs: Iterable[Graph]) -> KernelCosts:
+def from_calls(costs: KernelCosts, attribution: Attribution, graphs: Collection[Graph]) -> KernelCosts:
     """Fills unknown costs of libraries' kernels from what Inductor noted of their calls. Kernels of one call share its
     cost as those of an operator do.
     """
+    if all(graph.calls is None for graph in graphs):
+        return costs
     work, trace = attribution.work, attribution.trace
     number, op = (np.full(len(work), value, dtype=np.int64) for value in (NOTHING, 0))
     sharer = np.full(len(work), WHOLE, dtype=np.int64)
@@ -72,7 +73,7 @@ def from_calls(costs: KernelCosts, attribution: Attribution, graphs: Iterable[Gr
             kernel = int(work.row[row])
             key = (one.call, int(trace.name_id[kernel]), trace.detail(kernel))
             if key not in different:
-                hit = _hit(attribution, one.call, kernel)
+                hit = hit_of(attribution, one.call.op, detail_of(one.call), kernel)
                 different[key] = NOTHING if hit is None else len(found)
                 found += [hit] if hit is not None else []
             number[row], op[row] = different[key], group
@@ -83,14 +84,6 @@ def from_calls(costs: KernelCosts, attribution: Attribution, graphs: Iterable[Gr
     fills = ~costs.is_known & told.is_known
     filled = tuple(told.cost(i) if fills[i] else cost for i, cost in enumerate(costs.costs))
     return KernelCosts.of(filled, np.where(fills, told.shares, costs.shares))
-
-
-def _hit(attribution: Attribution, call: LibraryCall, kernel: int) -> Hit | None:
-    detail = detail_of(call)
-    if attribution.is_host:
-        return hit_of(call.op, detail)
-    trace = attribution.trace
-    return hit_of(call.op, detail, trace.name(kernel), launch_of(trace.detail(kernel)))
 
 
 _CPP_NAMES: Final = {name: cpp for cpp, name, _ in reversed(DTYPES)}
@@ -110,7 +103,7 @@ def called(attribution: Attribution, graphs: Iterable[Graph]) -> Iterator[Called
     rows: dict[tuple[GraphKey, int], list[int]] = defaultdict(list)
     work, trace = attribution.work, attribution.trace
     is_kernel = work.has_region & ~trace.are(work.row, EventKind.COPY, EventKind.MEMSET)
-    for i in np.flatnonzero(is_kernel).tolist() if orders else ():
+    for i in np.flatnonzero(is_kernel).tolist():
         region = attribution.regions[int(work.region[i])].region
         if isinstance(region, GraphKey) and region in orders:
             rows[region, int(work.step[i])].append(i)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import uuid
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from types import SimpleNamespace
 from typing import Any
 
@@ -15,6 +15,7 @@ from torch import Tensor
 from analyzer.core.graphs import CallOrder, LibraryCall
 from collectors import torch_compat
 from collectors.inductor_calls import Calls, call_of
+from tests.compiled_graphs import output_codes
 
 
 @pytest.fixture(autouse=True)
@@ -25,22 +26,8 @@ def nothing_compiled() -> Iterator[None]:
 
 
 def order_of(function: Callable[..., Any], *args: Any, **patches: object) -> CallOrder | None:
-    found: list[CallOrder | None] = []
-
-    def backend(gm: torch.fx.GraphModule, inputs: Sequence[Any]) -> Callable[..., Any]:
-        def inner(aot: torch.fx.GraphModule, aot_inputs: Sequence[Any], **kwargs: Any) -> Any:
-            # Headers compiled ahead pay off with the tenth kernel of a cache folder.
-            own = {"fx_graph_cache": False, "cpp_cache_precompile_headers": False, **patches}
-            output_code = torch_compat.compile_inner_noting(aot, aot_inputs, own, kwargs)
-            found.append(torch_compat.call_order(output_code))
-            return output_code
-
-        return torch_compat.compile_graph(gm, inputs, patches={}, inner=inner)
-
-    with torch.no_grad():
-        torch.compile(function, backend=backend, dynamic=None)(*args)
-    (order,) = found
-    return order
+    (code,) = output_codes(function, *args, **patches)
+    return torch_compat.call_order(code)
 
 
 def two_products(a: Tensor, b: Tensor, c: Tensor) -> Tensor:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import uuid
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from typing import Any, ClassVar
 
 import pytest
@@ -13,6 +13,7 @@ import torch.nn.functional as F
 from analyzer.core.graphs import KernelFacts
 from collectors import torch_compat
 from collectors.torch_compat.output_code import _NOTE
+from tests.compiled_graphs import output_codes
 
 
 @pytest.fixture(autouse=True)
@@ -25,21 +26,8 @@ def nothing_compiled() -> Iterator[None]:
 def facts(
     function: Callable[..., Any], *args: Any, dynamic: bool = False, caches: bool = False
 ) -> tuple[KernelFacts, ...]:
-    found: list[KernelFacts] = []
-
-    def backend(gm: torch.fx.GraphModule, inputs: Sequence[Any]) -> Callable[..., Any]:
-        def inner(aot: torch.fx.GraphModule, aot_inputs: Sequence[Any], **kwargs: Any) -> Any:
-            # Headers compiled ahead pay off with the tenth kernel of a cache folder.
-            patches = {"fx_graph_cache": caches, "cpp_cache_precompile_headers": False}
-            output_code = torch_compat.compile_inner_noting(aot, aot_inputs, patches, kwargs)
-            found.extend(torch_compat.kernel_facts(output_code))
-            return output_code
-
-        return torch_compat.compile_graph(gm, inputs, patches={}, inner=inner)
-
-    with torch.no_grad():
-        torch.compile(function, backend=backend, dynamic=dynamic)(*args)
-    return tuple(found)
+    codes = output_codes(function, *args, dynamic=dynamic, fx_graph_cache=caches)
+    return tuple(told for code in codes for told in torch_compat.kernel_facts(code))
 
 
 def ran(kernel: KernelFacts, op: str) -> int:
