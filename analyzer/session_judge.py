@@ -7,7 +7,7 @@ from typing import Final
 
 from analyzer.core.run import Event
 from analyzer.core.trial import Accuracy, AccuracyReference
-from analyzer.session_words import drawn_note, once_note, unsteady_note, unwidened_note, varying_note
+from analyzer.session_words import chaotic_note, drawn_note, once_note, unsteady_note, unwidened_note, varying_note
 from collectors.effects import Results, effects, written
 from collectors.recomputed import is_kept, once_results
 from collectors.reference import (
@@ -44,6 +44,7 @@ class StepJudge:
         self._written: frozenset[str] = frozenset()
         self._unsteady: frozenset[str] = frozenset()
         self._drawn: dict[str, None] = {}
+        self._chaotic: dict[str, None] = {}
         self._elsewhere: frozenset[str] = frozenset()
         """The holders in which eager itself writes at other places than in its first step."""
         self._runs_again = RUNS_AGAIN
@@ -65,6 +66,7 @@ class StepJudge:
             (unsteady_note, sorted(self._unsteady)),
             (varying_note, sorted(varying)),
             (drawn_note, list(self._drawn)),
+            (chaotic_note, list(self._chaotic)),
             (once_note, sorted(self._written_once)),
         )
         unwidened = tuple(map(unwidened_note, self._unwidened))
@@ -119,6 +121,7 @@ class StepJudge:
             self._announce(Event("seeing how far rounding alone goes"))
             self.results = judge = self._wiser(judge, stepper)
             accuracy = judge.judge(results, changes)
+        self._chaotic |= dict.fromkeys(judge.passed_by_size(results))
         if accuracy.is_right or not accuracy.is_random:
             return accuracy
         others = (judge.judge(steady_results(stepper, seed), changes) for seed in MORE_SEEDS)

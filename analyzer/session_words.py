@@ -67,6 +67,14 @@ def drawn_note(paths: Sequence[str]) -> str:
     )
 
 
+def chaotic_note(paths: Sequence[str]) -> str:
+    """Of results that rounding alone changes by more than their size, in the model itself."""
+    return (
+        f"{first_of(paths)}: rounding the model's weights otherwise changes its own values by more than their size; "
+        "compiled code is compared by how far off that gets, and by size, not value by value"
+    )
+
+
 def once_note(paths: Sequence[str]) -> str:
     """Of what eager writes in its forward, and again where a checkpoint computes a part again in the backward."""
     is_one = len(paths) == 1

@@ -140,3 +140,15 @@ def _other_names(eager: Mapping[str, object], results: Mapping[str, object]) -> 
         more = f" and {len(missing) - 1} more" if len(missing) > 1 else ""
         return f"eager gives {missing[0]}{more}, this does not"
     return f"this gives {added[0]}, eager does not" if added else "the same tensors in another order"
+
+
+def size(tensor: torch.Tensor) -> float:
+    """The root mean square of the finite elements."""
+    wide = tensor.detach().to(torch.complex128 if tensor.is_complex() else torch.float64)
+    finite = torch.where(torch.isfinite(wide), wide, 0)
+    return float(finite.norm().item()) / math.sqrt(max(tensor.numel(), 1))
+
+
+def all_finite(tensor: torch.Tensor) -> bool:
+    """Whether no element is NaN or infinite."""
+    return bool(torch.isfinite(computable(tensor)).all())

@@ -10,6 +10,9 @@ import torch
 from analyzer.core.settings import Mode
 from analyzer.core.trial import AccuracyReference
 from analyzer.session import Session
+from analyzer.session_judge import StepJudge
+from collectors.state import State
+from collectors.step import Stepper
 from tests.workloads import a_workload
 
 
@@ -107,3 +110,35 @@ def test_a_number_that_the_compiled_model_does_not_keep_is_told_and_what_ever_ch
     assert accuracy.is_right is not forgets
     assert (accuracy.detail == "0 where the model itself leaves 1") is forgets
     assert [note for note in notes if note.startswith("number last differs from run to run")]
+
+
+class Whirl(torch.nn.Module):
+    """The gradient of `fine` is the cosine of numbers of which one unit of rounding is twenty full turns."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.weight = torch.nn.Parameter(torch.ones(256))
+        self.fine = torch.nn.Parameter(torch.linspace(1.0, 2.0, 256))
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return torch.tanh(self.weight * x) + torch.sin(self.fine * 2.21e9) * 1e-10
+
+
+def multiplied_otherwise(model: Whirl, x: torch.Tensor, share: float) -> torch.Tensor:
+    """The same model with its product in two, and this share of the gradient."""
+    return torch.tanh(model.weight * x) + torch.sin(model.fine * 1.3e4 * 1.7e5) * 1e-10 * share
+
+
+@pytest.mark.parametrize(("share", "is_right"), [(1.0, True), (-1.0, True), (0.0, False)])
+def test_a_gradient_that_eager_itself_does_not_pin_down_is_judged_by_its_size(share: float, is_right: bool) -> None:
+    work = a_workload(Whirl(), torch.ones(256), mode=Mode.TRAINING)
+    assert isinstance(work.model, Whirl)
+    model, state = work.model, State(work)
+    judge = StepJudge(lambda event: None)
+    judge.prepare(Stepper(work, model, state))
+    found = judge.accuracy(Stepper(work, lambda x: multiplied_otherwise(model, x, share), state))
+    assert found is not None
+    assert found.worst == "grad:fine"
+    assert found.is_right is is_right
+    assert found.error > 0.9
+    assert [note for note in judge.notes if note.startswith("grad:fine: rounding the model's weights otherwise")]

@@ -339,6 +339,43 @@ def test_luck_excuses_no_other_tensor_and_nothing_where_rounding_changes_nothing
     assert not calm.judge(named(flipped(3), ONES)).is_right
 
 
+def chaotic_judge(judge: Judge) -> Judge:
+    """Who saw eager, its weights rounded otherwise, as far off as twice the truth."""
+    return judge.shaken([tuple((path, tensor * 3) for path, tensor in judge.eager)])
+
+
+@pytest.mark.parametrize("eager", [ONES, ONES * 1.5, ONES * 3], ids=["near", "off", "too far for a reference"])
+def test_a_gradient_that_rounding_alone_turns_round_is_judged_by_how_far_and_by_its_size(eager: torch.Tensor) -> None:
+    judge = a_judge(eager, ONES.double())
+    turned = eager * torch.tensor([1.0, -1.0]).repeat(32)
+    assert not is_right(judge, turned)
+    wiser = chaotic_judge(judge)
+    found = wiser.judge(named(turned))
+    assert found.is_right
+    assert found.error > 1
+    assert wiser.passed_by_size(named(turned)) == ("output[0]",)
+    assert not is_right(wiser, eager * 40)
+    assert not is_right(wiser, eager + float("nan"))
+
+
+@pytest.mark.parametrize("share", [0.0, 0.2])
+def test_a_gradient_that_fades_is_wrong_however_far_off_eager_gets(share: float) -> None:
+    found = chaotic_judge(a_judge(ONES, ONES.double())).judge(named(ONES * share))
+    assert not found.is_right
+    assert found.detail == f"its values are of size {share:.2g}, the model's own of 1"
+
+
+def test_what_rounding_leaves_alone_is_named_nowhere_and_judged_as_ever() -> None:
+    judge = Judge(AccuracyReference.FLOAT64, named(ONES.double(), ONES.double()), named(ONES, ONES))
+    wiser = judge.shaken([named(ONES * 3, ONES)])
+    assert wiser.passed_by_size(named(-ONES, ONES)) == ("output[0]",)
+    assert wiser.judge(named(-ONES, ONES)).is_right
+    assert not wiser.judge(named(ONES, -ONES)).is_right
+    assert wiser.passed_by_size(named(ONES, -ONES)) == ()
+    assert judge.passed_by_size(named(-ONES, ONES)) == ()
+    assert wiser.passed_by_size(named(ONES)) == ()
+
+
 def test_whole_numbers_may_differ_where_eagers_do_by_rounding_alone() -> None:
     ids, other = torch.arange(64), torch.arange(64).index_fill(0, torch.tensor([7]), 0)
     judge = Judge(AccuracyReference.FLOAT64, None, named(ids))
