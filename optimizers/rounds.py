@@ -103,6 +103,27 @@ def changed_stack_round(
 ROUNDS: Final[tuple[Round, ...]] = (first_round, second_round, third_round, changing_round, changed_stack_round)
 
 
+def goes_on_top(contender: Contender, base: Contender) -> bool:
+    """Whether it is tried on top of `base` where that has won since: other kernels always; a launch that is dear to
+    compile on other kernels, which leave it less to launch. A cheap launch is tried alone, as it was predicted.
+    """
+    if contender.role is Role.LAUNCH:
+        return contender.is_dear and base.role is Role.KERNELS
+    return contender.role in (Role.KERNELS, Role.BOTH)
+
+
+def is_overdue(target: Target, contender: Contender, trials: Sequence[CandidateTrial], gain: Gain) -> bool:
+    """Whether it may spare the host of a graph something that waits for the host and that nothing tried has helped.
+
+    It goes before what comes on top of others' wins: of ten graphs on an H200 five refused CUDA graphs, and the time
+    ended before two of them had the C++ wrapper, and before any had it on top of `triton_gemm`, while frozen weights
+    were tried on top of the others' CUDA graphs and gave nothing.
+    """
+    spares_the_host = contender.role is Role.LAUNCH or contender.saves_launches
+    is_late = target.bound in (Bound.CPU, Bound.UNDECIDED)
+    return is_late and spares_the_host and bool(trials) and not any(map(gain, trials))
+
+
 def _merged(target: Target, all_of: Contenders, launch: Sequence[Contender]) -> tuple[Contender, ...]:
     """What merges the graph, with each way to launch that goes with it; nothing where that leaves most of it."""
     if target.merged_share is None or target.merged_share > MERGED_FIRST:

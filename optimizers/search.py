@@ -18,7 +18,7 @@ from optimizers.contenders import Contender, Contenders, Role
 from optimizers.goal import Goal, goal_notes
 from optimizers.joint import BEST_OF_EACH, TIE, Wins, best_whole, joint_trials
 from optimizers.pace import Pace, Proposal, fitting, no_time_notes
-from optimizers.rounds import ROUNDS, split_of
+from optimizers.rounds import ROUNDS, goes_on_top, is_overdue, split_of
 from optimizers.trials import CandidateTrial, Choices, Found, JointTrial, Lab, Target, speedup_interval, step_ratio
 from optimizers.worth import is_promising, why_not, worth_trying
 
@@ -103,10 +103,15 @@ class _Search:
                 one for one in wanted if (target.digest, one.id) not in self._trials and self._is_worth(target, one)
             ]
             ranked += [(rank, Proposal(target, contender)) for rank, contender in enumerate(worth)]
-        # One candidate for each graph before the second for any: where time runs out, no graph is left with nothing.
-        # Of one rank, what is known to promise something before what has to show it.
-        ranked.sort(key=lambda each: (each[0], not is_promising(each[1].target, each[1].contender)))
-        self._try([proposal for _, proposal in ranked])
+        self._try([proposal for _, proposal in sorted(ranked, key=self._turn)])
+
+    def _turn(self, ranked: tuple[int, Proposal]) -> tuple[bool, int, bool]:
+        """One candidate for each graph before the second for any: where time runs out, no graph is left with nothing.
+        Of one rank, what is known to promise something before what has to show it.
+        """
+        rank, (target, contender) = ranked[0], (ranked[1].target, ranked[1].contender)
+        overdue = is_overdue(target, contender, self._of(target), self._gain)
+        return not overdue, rank, not is_promising(target, contender)
 
     def _is_worth(self, target: Target, contender: Contender) -> bool:
         """Whether it is to be tried; its trial says why, where it is not."""
@@ -146,20 +151,20 @@ class _Search:
             left = tuple(self._on_the_best(proposal) for proposal in left if proposal not in taken)
 
     def _on_the_best(self, proposal: Proposal) -> Proposal:
-        """Other kernels on top of what was seen to be the best of their graph since they were proposed: what wins adds
-        up so with one trial each. Not where a backward may want others than its forward, which trials apart tell.
+        """Other kernels, or a dear launch, on top of what was seen to be the best of their graph since they were
+        proposed: what wins adds up so with one trial each. Not where a backward may want others than its forward, which
+        trials apart tell.
         """
         target, contender = proposal.target, proposal.contender
         best = self._best(target)
         base = self._all.find(best.candidate) if best is not None and not target.has_backward else None
-        if base is None or contender.is_asked or contender.role not in (Role.KERNELS, Role.BOTH):
+        if base is None or contender.is_asked or not goes_on_top(contender, base):
             return proposal
         both = self._all.together(base, contender)
         if both is None or both.id == base.id or (target.digest, both.id) in self._trials:
             return proposal
-        refusal = self._all.refusal(both, has_backward=target.has_backward)
-        is_worth = refusal is None and why_not(target, both, self._of(target), self._all) is None
-        return Proposal(target, both) if is_worth else proposal
+        is_refused = self._all.refusal(both, has_backward=False) is not None
+        return proposal if is_refused or why_not(target, both, self._of(target), self._all) else Proposal(target, both)
 
     def _has_lost_elsewhere(self, proposal: Proposal) -> bool:
         """Whether it is left out for what it gave on other graphs of the same verdict; its trial says so."""

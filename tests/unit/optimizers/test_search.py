@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from typing import Final
 
 import pytest
 
@@ -920,7 +921,7 @@ def test_where_the_host_is_late_fewer_kernels_come_before_the_dear_launch() -> N
     target = replace(a_target("a", share=0.9, starved=0.8), outline=Outline(products=24))
     find((target,), lab, CUDA_GRAPHS, CPP_WRAPPER, TRITON)
     asked = [choices["a"] for choices in lab.asked]
-    assert asked.index("triton_gemm") < asked.index("cpp_wrapper")
+    assert asked.index("triton_gemm") < asked.index("triton_gemm+cpp_wrapper")
     lab = FakeLab(additive({("a", "cuda_graphs"): 4 * MS}))
     found = find((target,), lab, CUDA_GRAPHS, TRITON)
     assert "a launch or two" in reason(found, "triton_gemm+cuda_graphs")
@@ -932,3 +933,46 @@ def test_of_one_rank_what_promises_something_comes_first() -> None:
     lab = FakeLab(additive({}))
     find((first, second), lab, CUDA_GRAPHS)
     assert lab.asked[:2] == [{"b": "cuda_graphs"}, {"a": "cuda_graphs"}]
+
+
+HALF_REFUSING: Final = tuple(replace(target, outline=Outline(products=20)) for target in TEN)
+
+
+def refusing(savings: Mapping[tuple[str, str], int]) -> Callable[[Choices], Trial]:
+    """Costs of ten graphs of which every second refuses CUDA graphs."""
+
+    def cost(choices: Choices) -> Trial:
+        if any(name == "cuda_graphs" and int(digest[1:]) % 2 for digest, name in choices.items()):
+            return Trial(TrialOutcome.REFUSED, "mutated inputs")
+        return additive(dict(savings))(choices)
+
+    return cost
+
+
+def test_graphs_that_nothing_has_helped_are_given_their_launch_before_kernels_come_on_top_of_others_wins() -> None:
+    """Of ten graphs on an H200 two had no C++ wrapper when the time ended, none had it on top of what made its kernels
+    fewer, and two trials had gone to frozen weights under CUDA graphs, which gave nothing.
+    """
+    saved = {"cuda_graphs": MS // 2, "triton_gemm": MS // 4, "cpp_wrapper": MS // 4}
+    savings = {(target.digest, name): ns for target in TEN for name, ns in saved.items()}
+    lab = FakeLab(refusing(savings), left=400.0, keeps=True, trial_s=4.0, ratio={"frozen": 1.0})
+    found = find(HALF_REFUSING, lab, CUDA_GRAPHS, CPP_WRAPPER, FROZEN, TRITON)
+    whole = ["cuda_graphs", "triton_gemm+cpp_wrapper"]
+    assert found.best == {target.digest: whole[number % 2] for number, target in enumerate(TEN)}
+    singles = [choices for choices in lab.asked if len(choices) == 1]
+    on_top = [n for n, choices in enumerate(singles) if "frozen+cuda_graphs" in choices.values()]
+    overdue = [n for n, choices in enumerate(singles) if "triton_gemm+cpp_wrapper" in choices.values()]
+    assert all(n > max(overdue) for n in on_top)
+
+
+def test_a_dear_launch_comes_alone_where_no_kernels_have_won() -> None:
+    savings = {("a", "cpp_wrapper"): MS}
+    lab = FakeLab(refusing(savings))
+    target = replace(a_target("a", share=0.9, starved=0.8), outline=Outline(products=24))
+    assert find((target,), lab, CPP_WRAPPER, TRITON).best == {"a": "cpp_wrapper"}
+
+
+def test_a_cheap_launch_is_tried_alone_as_it_was_predicted() -> None:
+    lab = FakeLab(additive({("a", "cuda_graphs"): 2 * MS, ("a", "frozen"): MS}))
+    find((a_target("a", share=0.9, starved=0.4, bound=Bound.MEMORY),), lab, CUDA_GRAPHS, FROZEN)
+    assert lab.asked[:2] == [{"a": "frozen"}, {"a": "cuda_graphs"}]
