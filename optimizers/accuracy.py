@@ -172,7 +172,8 @@ class Judge:
         if self.shaken_errors is None or mismatch(self.eager, known) is not None:
             return ()
         chaotic = (index for index in range(len(known)) if self._is_chaotic(index) and not self._is_drawn(index))
-        return tuple(known[index][0] for index in chaotic if self._off(index, known[index][1]) > USELESS)
+        far = (index for index in chaotic if self._off(index, known[index][1]) > USELESS)
+        return tuple(known[i][0] for i in far if not self._is_as_noisy(i, self.eager[i][1], known[i][1]))
 
     def _off(self, index: int, tensor: torch.Tensor) -> float:
         """0 for what has no distance from the truth; of whole numbers the share that differs."""
