@@ -40,6 +40,8 @@ _NO_FAKE: Final = re.compile(r"^unsupported operator: (?P<space>\w+)\.(?P<name>\
 """The operator that torch cannot trace, which it names in the developer's context alone: it explains nothing and links
 to a document (`wrap_fake_exception` in torch/_dynamo/utils.py)."""
 _EXPLANATION: Final = re.compile(r"\n\s*Explanation: ")
+_COMPUTED_AS: Final = re.compile(r"\s*The branch condition involves a tensor computed as follows:\n.*", re.S)
+"""How torch (2.13) derives a condition: by nodes of the graph, with the sizes of this compilation's inputs in them."""
 _HINT: Final = re.compile(r"^\s*Hint: (?P<hint>.+)$", re.M)
 _RECOMPILED: Final = re.compile(r"Recompiling function (?P<function>\S+) in (?P<file>.+):(?P<line>\d+)")
 _WRAPPER: Final = re.compile(r"/torch/_dynamo/\w+\.py$")
@@ -239,7 +241,7 @@ def _told(message: str, reason: str) -> tuple[str, str | None]:
         hint = f'give it one that returns an empty tensor like its result: @torch.library.register_fake("{name}")'
         return f"the operator {name} has no fake implementation, which tracing calls in its place", hint
     found = _HINT.search(message)
-    why = _EXPLANATION.sub(": ", _BREAK_PREAMBLE.sub("", reason.strip()), count=1)
+    why = _EXPLANATION.sub(": ", _BREAK_PREAMBLE.sub("", _COMPUTED_AS.sub("", reason).strip()), count=1)
     return _one_line(why), found["hint"].strip() if found else None
 
 

@@ -130,6 +130,22 @@ def test_equal_breaks_are_one_with_a_count() -> None:
     assert own.where.function == "breaks_once"
 
 
+def branches(x: torch.Tensor) -> torch.Tensor:
+    if x.sum() / x.shape[0] > 0:
+        return x + 1
+    return x - 1
+
+
+def test_a_branch_on_a_tensor_is_one_break_whatever_the_sizes_that_it_is_computed_with() -> None:
+    def each(x: torch.Tensor) -> None:
+        for y in (x, x[:3]):
+            branches(y)
+
+    (own,) = [b for b in heard(each, X).breaks if "Data-dependent branching" in b.reason and b.compile_id != "0/0"]
+    assert own.where is not None
+    assert (own.where.line, own.count) == (line_of(branches, "if x.sum()"), 2)
+
+
 class Saying(nn.Module):
     def forward(self, x: torch.Tensor) -> torch.Tensor:
         return self.say(x.sin()).cos()
