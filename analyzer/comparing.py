@@ -26,6 +26,10 @@ BEFORE: Final = "before.trace.json.gz"
 AFTER: Final = "after.trace.json.gz"
 """The names of `run_folder.RunFolder`, which brings what reading a trace does without."""
 
+NO_KERNELS: Final = (
+    "the recording {} has no rows of kernels: its times are those of operators on the host, beside those of a device"
+)
+
 
 def compare_paths(before: str, after: str | None = None, reading: ReadSettings = DEFAULTS) -> Compared:
     """What got faster, slower, appeared and vanished. `after` None: `before` is a run folder, whose plan is compared
@@ -59,7 +63,9 @@ def compare_analyzed(before: Analyzed, after: Analyzed) -> Compared:
     left, right = _side(before, has_steps), _side(after, has_steps)
     notes = () if has_steps else ("not both have marked steps: whole windows are compared, however much each did",)
     device = unlike_devices(before.report.device.name, after.report.device.name)
-    if device:
+    if before.attribution.is_host != after.attribution.is_host:
+        notes = (*notes, NO_KERNELS.format("before" if before.attribution.is_host else "after"))
+    elif device:
         notes = (*notes, "recorded on different devices: kernels are matched by operator, then by family")
     rows = match(left, right)
     unlike = (*device, *unlike_work(before.attribution, after.attribution), *unlike_rows(rows))

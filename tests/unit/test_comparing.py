@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from analyzer.comparing import compare_analyzed, compare_paths
+from analyzer.comparing import NO_KERNELS, compare_analyzed, compare_paths
 from analyzer.core.compared import Compared, Fate, Matched
 from analyzer.core.errors import UnreadableFileError, UsageError
 from analyzer.core.graphs import SourceLine
@@ -142,6 +142,18 @@ def test_windows_without_steps_are_given_no_speed() -> None:
     again.launch("k", us=50)
     again.launch("k", us=50)
     assert totals_text(compared(again, run)).endswith(" in all")
+
+
+@pytest.mark.parametrize("device_name", [None, "Test Device"])
+def test_that_one_side_has_no_rows_of_kernels_is_said_in_one_note(device_name: str | None) -> None:
+    host = Recording(device_name=device_name)
+    with host.step(), host.op("aten::mm"):
+        host.host(80)
+    kernels = a_run((("aten::mm", "gemm", 50),))
+    assert compared(host, kernels).notes == (NO_KERNELS.format("before"),)
+    assert compared(kernels, host).notes == (NO_KERNELS.format("after"),)
+    assert f"\n! {NO_KERNELS.format('after')}\n" in compared_text(compared(kernels, host))
+    assert compared(host, host).notes == compared(kernels, kernels).notes == ()
 
 
 def test_swapping_the_sides_turns_every_difference_round() -> None:
