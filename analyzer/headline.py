@@ -27,6 +27,9 @@ _UNBOUND: Final = {
     Part.COPIES: "undecided: copies between memories take",
     Part.OTHER: "undecided: no part could be named for",
 }
+LEAST_TOLD: Final = 0.005
+"""Of a step: less of it is `<1 %` in its budget's bar, and told as no part of another figure."""
+
 _CHANGED: Final = "the machine changed between two passes"
 _STARVED_ON_CPU: Final = "CPU-bound: the host's own work takes"
 
@@ -78,13 +81,17 @@ def _bound(measured: Measured) -> str:
     words, part = _largest(step, is_host=measured.before.attribution.is_host)
     if later is None:
         of_first = f", in the first clean pass: {_CHANGED}" if has_drifted(measured) else ""
-        return f"{_capital(words)} {_share(step, part)} of a step{_second(step, part)}{of_first}"
+        beside = tuple(text for text in (_waits(step, part), _second(step, part)) if text)
+        return f"{_capital(words)} {_share(step, part)} of a step{_in_brackets('; '.join(beside))}{of_first}"
     other, other_part = _largest(later, is_host=False)
     if other_part is not part:
-        first = f"{_what(words)} {_share(step, part)} of a step in the first clean pass"
+        waits = _in_brackets(_waits(step, part))
+        first = f"{_what(words)} {_share(step, part)} of a step{waits} in the first clean pass"
         return f"Undecided, as {_CHANGED}: {first}, and {_what(other)} {_share(later, other_part)} in a later one"
     low, high = sorted((step, later), key=lambda one: _ns(one, part) / max(one.elapsed_ns, 1))
-    return f"{_capital(words)} {_share(low, part)} to {_share(high, part)} of a step, as {_CHANGED}"
+    waits = _waits(step, part)
+    of_first = _in_brackets(f"{waits} in the first clean pass" if waits else "")
+    return f"{_capital(words)} {_share(low, part)} to {_share(high, part)} of a step{of_first}, as {_CHANGED}"
 
 
 def _largest(step: Budget, *, is_host: bool) -> tuple[str, Part]:
@@ -101,7 +108,22 @@ def _what(words: str) -> str:
 
 
 def _share(step: Budget, part: Part) -> str:
-    return share(_ns(step, part) / max(step.elapsed_ns, 1))
+    """As the budget's bar says it; of what is starved with the waits, where `_waits` tells the bar's two."""
+    return share(_ns(step, part) / max(step.elapsed_ns, 1) if _has_waits(step, part) else step.share(part))
+
+
+def _has_waits(step: Budget, part: Part) -> bool:
+    return part is Part.STARVED and step.share(Part.SYNC) >= LEAST_TOLD
+
+
+def _waits(step: Budget, part: Part) -> str:
+    """`starved 30 %, sync 31 %`: the bar's parts of what is told as one figure; empty where it is one of the bar's."""
+    parts = (Part.STARVED, Part.SYNC) if _has_waits(step, part) else ()
+    return ", ".join(f"{one.value} {share(step.share(one))}" for one in parts if step.ns(one))
+
+
+def _in_brackets(text: str) -> str:
+    return f" ({text})" if text else ""
 
 
 def _ns(step: Budget, part: Part) -> int:
@@ -117,7 +139,7 @@ def _second(step: Budget, first: Part) -> str:
     second = max(others, key=lambda part: _ns(step, part))
     if _ns(step, second) < _ns(step, first) / 2 or not _ns(step, second):
         return ""
-    return f" ({second.value} {share(_ns(step, second) / max(step.elapsed_ns, 1))})"
+    return _waits(step, second) or f"{second.value} {_share(step, second)}"
 
 
 def _outcome(measured: Measured, comparison: Comparison) -> str:

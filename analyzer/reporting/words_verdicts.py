@@ -92,7 +92,8 @@ How it is measured
     Elapsed time of the region without the profiler, less the time in which the
     device worked, which the profiled pass shows. Gaps between kernels that the
     host had launched in time are not counted: they are latency. Never from
-    profiled wall time alone, which the profiler stretches.
+    profiled wall time alone, which the profiler stretches. The headline's share
+    is of both parts, and names each where it holds both.
 
 What to do
     CUDA graphs remove nearly all of it; the C++ wrapper removes the Python. A
