@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -73,18 +74,27 @@ def _measured_by(child: Child, kind: str, limit_s: float | None, *, renew: bool)
 
 
 class LocalDriver:
-    """The caller's own process and objects. A candidate that takes the process down takes the caller with it."""
+    """The caller's own process and objects. A candidate that takes the process down takes the caller with it.
+
+    What torch writes of its autotuning goes to `log`, where one is given, and not to the caller's stderr.
+    """
 
     is_isolated = False
 
-    def __init__(self, workload: Any, on_event: OnEvent) -> None:
+    def __init__(self, workload: Any, on_event: OnEvent, log: Path | None = None) -> None:
         self._workload = workload
         self._on_event = on_event
+        self._log = log
         self._session: Any = None
+        self._until_closed = ExitStack()
 
     def start(self, skip: tuple[Skip, ...], limit_s: float | None) -> None:
         from analyzer.session import Session  # imports torch
+        from collectors import torch_compat
 
+        self._until_closed.close()
+        if self._log is not None:
+            self._until_closed.enter_context(torch_compat.autotuning_told_to(self._log))
         self._session = Session(self._workload, self._on_event, skip)
 
     def call(
@@ -110,3 +120,4 @@ class LocalDriver:
         if self._session is not None:
             self._session.close()
             self._session = None
+        self._until_closed.close()

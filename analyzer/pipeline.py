@@ -73,7 +73,7 @@ def _run_in(folder: RunFolder, settings: RunSettings, told: Narrator) -> Finishe
 
     # What the program prints must not stand between us and whoever reads the report.
     with redirect_stdout(sys.stderr):
-        driver = LocalDriver(load_workload(settings.workload), told.hear)
+        driver = LocalDriver(load_workload(settings.workload), told.hear, folder.program_log)
         return _Run(settings, folder, driver, told).finish()
 
 
@@ -112,11 +112,11 @@ def _finish_in_process(workload: Any, optimize: bool | Path, out: str | Path | N
         workload=spec, out=kept, optimize=bool(optimize), isolate=False, plan=plan, holds_plan=plan is not None
     )
     told = Narrator(SilentProgress())
-    driver = LocalDriver(workload, told.hear)
     with TemporaryDirectory(prefix="graphbound-") as scratch:
         folder = RunFolder.create(workload.name, kept or scratch)
         with folder.claimed():
             folder.clear()
+            driver = LocalDriver(workload, told.hear, folder.program_log)
             return _Run(settings, folder, driver, told).finish()
 
 

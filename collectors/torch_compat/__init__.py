@@ -34,7 +34,7 @@ from collectors.torch_compat.graphs import (
     with_constants,
     with_nodes,
 )
-from collectors.torch_compat.logs import compiler_logs
+from collectors.torch_compat.logs import autotuning_told_to, compiler_logs
 from collectors.torch_compat.output_code import (
     call_order,
     compile_inner_noting,
@@ -90,6 +90,7 @@ __all__ = [
     "as_written",
     "aten_example",
     "autocast_functions",
+    "autotuning_told_to",
     "boxed_cudagraphs",
     "call_order",
     "called_name",

@@ -1,12 +1,16 @@
-"""Torch's own logs of graph breaks, recompiles, its recompile limit and refused CUDA graphs, heard."""
+"""Torch's own logs of graph breaks, recompiles, its recompile limit and refused CUDA graphs, heard; and what its
+autotuning writes, kept off the terminal.
+"""
 
 from __future__ import annotations
 
 import contextlib
 import logging
+import sys
 from collections.abc import Callable, Iterable, Iterator
+from pathlib import Path
 from traceback import FrameSummary, StackSummary
-from typing import Final
+from typing import Any, Final
 
 import torch
 from torch._dynamo import symbolic_convert
@@ -66,6 +70,31 @@ def compiler_logs(
         finally:
             if not had_recompiles:
                 log_state.artifact_names.discard("recompiles")
+
+
+@contextlib.contextmanager
+def autotuning_told_to(log: Path) -> Iterator[None]:
+    """What Inductor writes to stderr of each choice of a kernel that it times (torch 2.11 to 2.14, by `sys.stderr` and
+    no logger) is added to `log` while the block runs. Whatever else is written meanwhile goes where it went.
+    """
+    from torch._inductor import select_algorithm  # brings Inductor, for a second
+
+    with log.open("a", buffering=1, encoding="utf-8") as file:
+        select_algorithm.sys = _SysTellingTo(file)  # type: ignore[assignment, attr-defined]
+        try:
+            yield
+        finally:
+            select_algorithm.sys = sys  # type: ignore[attr-defined]
+
+
+class _SysTellingTo:
+    """The module `sys` with another stderr."""
+
+    def __init__(self, stderr: Any) -> None:
+        self.stderr = stderr
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(sys, name)
 
 
 def _with_its_stack(hear: Callable[[str], None]) -> Callable[[str], None]:

@@ -2,10 +2,17 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
+from typing import Any
+from unittest.mock import Mock
 
 import pytest
 import torch
+from torch._dynamo.utils import dynamo_timed
+from torch._inductor import config as inductor
+from torch._inductor import select_algorithm
+from torch._inductor.virtualized import V
 
 from analyzer.core.errors import UserProgramError
 from analyzer.core.run import Event, LostChildError
@@ -41,6 +48,42 @@ def test_what_the_model_raises_is_one_message_and_closing_still_works() -> None:
         driver.call("start")
     driver.close()
     driver.close()
+
+
+def _autotune() -> None:
+    """What Inductor writes where it has timed the choices of a product."""
+    choices: dict[Any, float] = {Choice("mkl_linear"): 16.0, Choice("cpp_gemm"): 8.0}
+    event = "linear_template_autotuning"
+    with inductor.patch(max_autotune=True), V.set_debug_handler(Mock()):
+        with dynamo_timed(event, log_pt2_compile_event=True):
+            select_algorithm._log_autotune_choices_stats(event, choices)
+        select_algorithm.AlgorithmSelectorCache.log_results("linear", [], choices, 0.1, 0.1)
+
+
+class Choice:
+    description = ""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+
+
+def test_what_torch_writes_of_its_autotuning_goes_to_the_log_and_not_to_the_callers_terminal(
+    tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    log = tmp_path / "program.log"
+    driver = LocalDriver(a_workload(), lambda _: None, log)
+    for _ in range(2):
+        driver.start((), None)
+        _autotune()
+    print("the model's own", file=sys.stderr)
+    assert capfd.readouterr().err == "the model's own\n"
+    told = log.read_text()
+    assert (told.count("AUTOTUNE linear("), told.count("Autotune Choices Stats:")) == (2, 2)
+    assert "cpp_gemm 8.0000 ms" in told
+    driver.close()
+    _autotune()
+    assert log.read_text() == told
+    assert "AUTOTUNE linear(" in capfd.readouterr().err
 
 
 def test_it_says_that_a_candidate_that_crashes_takes_the_caller_with_it() -> None:
