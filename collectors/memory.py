@@ -76,18 +76,21 @@ class TrialMemory:
 
 
 class Growth:
-    """To be made before something is compiled: what its tensors, as frozen weights, take of the device from then on."""
+    """To be made before something is compiled: what its tensors, as frozen weights, take of the device from then on. Of
+    several compiled right after one another each is asked for in turn: a look collects all garbage, and one is enough
+    between two.
+    """
 
     def __init__(self, device: str) -> None:
         self._device = device
         self._before = _held_bytes(device)
 
     def bytes(self) -> int:
-        """Outside the pools of CUDA graphs, which a footprint has apart; 0 where it is not known, as on a CPU, whose
-        peak is of what a step allocates.
+        """Since it was made or last asked, outside the pools of CUDA graphs, which a footprint has apart; 0 where it is
+        not known, as on a CPU, whose peak is of what a step allocates.
         """
-        after = _held_bytes(self._device)
-        return 0 if self._before is None or after is None else max(after - self._before, 0)
+        before, self._before = self._before, _held_bytes(self._device)
+        return 0 if before is None or self._before is None else max(self._before - before, 0)
 
 
 def _held_bytes(device: str) -> int | None:

@@ -189,9 +189,7 @@ class SwitchBackend:
     def __call__(self, gm: GraphModule, inputs: Sequence[Any], **_: Any) -> Callable[..., Any]:
         again = torch_compat.compiling_again(gm)
         graph = SwitchedGraph(graph_digest(gm, inputs), direction_of(inputs), captured=gm, again=again)
-        for pair in (_pair(FUSED), *self._wanted.get(graph.digest, ())):
-            if pair.id not in graph.variants:
-                self._add(graph, pair, gm, inputs)
+        self._add(graph, (_pair(FUSED), *self._wanted.get(graph.digest, ())), gm, inputs)
         if FUSED.id in graph.failures:
             self._leave_as_captured(graph, gm)
         graph.select(self._selected.get(graph.digest, FUSED.id))
@@ -218,10 +216,7 @@ class SwitchBackend:
     def _add_and_run(self, graph: SwitchedGraph, pairs: Sequence[Pair], *args: Any) -> Any:
         assert graph.again is not None
         assert graph.captured is not None
-        for pair in pairs:
-            # The setting of each compilation is put up and taken down with it, as if Dynamo had asked for it alone.
-            with graph.again():
-                self._add(graph, pair, graph.captured, args, is_late=True)
+        self._add(graph, pairs, graph.captured, args, again=graph.again)
         graph.next_call = None
         graph.select(self._selected.get(graph.digest, FUSED.id))
         return graph(*args)
@@ -259,21 +254,48 @@ class SwitchBackend:
         graph.variants[FUSED.id] = self._watch.probe.around(key, gm.forward)
 
     def _add(
-        self, graph: SwitchedGraph, pair: Pair, gm: GraphModule, inputs: Sequence[Any], *, is_late: bool = False
+        self,
+        graph: SwitchedGraph,
+        pairs: Sequence[Pair],
+        gm: GraphModule,
+        inputs: Sequence[Any],
+        *,
+        again: Callable[[], AbstractContextManager[None]] | None = None,
     ) -> None:
+        """Compile these beside what there is, one right after another; `again` as in `SwitchedGraph`, after Dynamo has
+        left.
+        """
+        growth: Growth | None = None
+        for pair in pairs:
+            if pair.id in graph.variants:
+                continue
+            known = self._known_failure(graph, pair)
+            if known is not None:
+                graph.failures[pair.id] = known
+                continue
+            if growth is None and pair.id != FUSED.id:  # the default lies beside every trial
+                growth = Growth(self._watch.device)
+            # The setting of each compilation is put up and taken down with it, as if Dynamo had asked for it alone.
+            with contextlib.nullcontext() if again is None else again():
+                self._compile(graph, pair, gm, inputs, is_late=again is not None)
+            if growth is not None:
+                graph.kept_bytes[pair.id] = growth.bytes()
+
+    def _known_failure(self, graph: SwitchedGraph, pair: Pair) -> Failure | None:
+        """Why it is not compiled; None where it is."""
         refusal = pair.refusal(self._watch.device, graph.direction, torch_compat.torch_version())
         known = Failure(TrialOutcome.REFUSED, refusal) if refusal else self._skip.get((graph.digest, pair.id))
         if known is None and pair.id != FUSED.id and self._watch.is_over():
-            known = Failure(TrialOutcome.UNTRIED, OUT_OF_TIME)
-        if known is not None:
-            graph.failures[pair.id] = known
-            return
+            return Failure(TrialOutcome.UNTRIED, OUT_OF_TIME)
+        return known
+
+    def _compile(
+        self, graph: SwitchedGraph, pair: Pair, gm: GraphModule, inputs: Sequence[Any], *, is_late: bool
+    ) -> None:
         graph.failures.pop(pair.id, None)
         named = pair.forward if pair.is_single else pair
         watched = WatchedCompile(self._watch, GraphKey(graph.digest, graph.direction), named, gm)
         is_first = not graph.variants and not is_late
-        # Not of the default, which lies beside every trial: it takes two collections of all garbage.
-        growth = None if pair.id == FUSED.id else Growth(self._watch.device)
         try:
             with contextlib.nullcontext() if is_first else torch_compat.compiling_beside():
                 graph.variants[pair.id] = watched.compile(inputs, pair.backward)
@@ -283,8 +305,6 @@ class SwitchBackend:
             graph.failures[pair.id] = failure_of(error)
         except Exception as error:  # whatever a compiler raises costs the candidate, not the run
             graph.failures[pair.id] = failure_of(error)
-        if growth is not None:
-            graph.kept_bytes[pair.id] = growth.bytes()
         graph.fallbacks[pair.id] = watched.fallbacks
         graph.compilations[pair.id] = watched
         graph.direction = watched.key.direction

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -13,11 +12,10 @@ import torch.distributed as dist
 from torch import nn
 from torch.fx import GraphModule
 
-import optimizers.backend as backend_module
 from analyzer.core.graphs import CallOrder, Direction, GraphKey, KernelFacts
 from analyzer.core.plan import Choice, Plan
 from analyzer.core.trial import TrialOutcome
-from collectors import torch_compat
+from collectors import memory, torch_compat
 from collectors.probe import RANGE_PREFIX, Probe, ProbeMode
 from collectors.versions import versions
 from optimizers.backend import Failure, SwitchBackend, Watch, WatchedPlan, failure_of
@@ -377,15 +375,24 @@ def test_what_there_was_no_time_for_is_compiled_when_it_is_asked_for_again() -> 
     assert "eager" in backend.graphs[0].variants
 
 
-def test_what_other_candidates_keep_is_told_apart_from_what_is_tried(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("is_late", [False, True], ids=["in one capture", "in a later call"])
+def test_what_other_candidates_keep_is_told_apart_from_what_is_tried(
+    is_late: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """On an H200 the trials of a Granite grew from 688 to 1,264 MiB by the frozen weights of those before them."""
-    sizes = iter([20, 300])
-    monkeypatch.setattr(backend_module, "Growth", lambda device: SimpleNamespace(bytes=lambda: next(sizes)))
+    # One look, which collects all garbage, before the first and after each; none for the default.
+    held = iter([100, 120, 420])
+    monkeypatch.setattr(memory, "_held_bytes", lambda device: next(held))
     model = Mlp().eval()
     digest = digests_of(model, X)[0]
-    backend = SwitchBackend({digest: (FROZEN, EAGER)}, a_watch())
+    backend = SwitchBackend({digest: (FROZEN, EAGER)} if not is_late else {}, a_watch())
     with fresh_dynamo(), torch.no_grad():
-        torch.compile(model, backend=backend)(X)
+        compiled = torch.compile(model, backend=backend)
+        compiled(X)
+        if is_late:
+            backend.extend({digest: (FROZEN, EAGER)})
+            compiled(X)
+    assert next(held, None) is None
     assert backend.graphs[0].kept_bytes == {"frozen": 20, "eager": 300}
     assert backend.kept_bytes({}) == 320
     assert backend.kept_bytes({digest: "frozen"}) == 300
