@@ -28,7 +28,7 @@ from analyzer.core.trial import Comparison
 from analyzer.core.verdict import Bound, Verdict
 from analyzer.derive.compare import compare
 from analyzer.diagnosis import Diagnosis, Judged
-from analyzer.doubts import doubt, doubt_notes, doubted
+from analyzer.doubts import Doubts, doubted, doubts_of
 from analyzer.facts_of_run import before_ns, capture_told, chosen, elapsed_ns, facts_of
 from analyzer.headline import headline
 from analyzer.measured import Measured
@@ -50,16 +50,16 @@ NOT_CALLED: Final = "no step in steady state calls it: it was compiled for an ea
 
 def assemble(measured: Measured, *, target: str, next_command: str) -> Report:
     """The report of what has been measured so far."""
-    why = doubt(measured)
-    measured = doubted(measured)
+    doubts = doubts_of(measured)
+    measured = doubted(measured, doubts)
     comparison = _comparison(measured)
     plans = _plans(measured)
-    findings, failures = _findings(measured, plans, why)
+    findings, failures = _findings(measured, plans, doubts)
     before, after = measured.before, measured.after
     attributed = before.attribution.attributed if before else None
-    graphs = _graphs(measured) if why is None else _without_predictions(_graphs(measured))
+    graphs = _graphs(measured) if doubts.why is None else _without_predictions(_graphs(measured))
     return Report(
-        headline=headline(measured, comparison, why),
+        headline=headline(measured, comparison, doubts),
         workload=measured.facts or _unknown_workload(target),
         device=measured.device or _unmeasured(measured.facts),
         versions=measured.versions or UNKNOWN_VERSIONS,
@@ -79,7 +79,7 @@ def assemble(measured: Measured, *, target: str, next_command: str) -> Report:
         profiler_slowdown=_slowdown(measured),
         warmup_ns=measured.timing.warmup_ns if measured.timing else (),
         stages=tuple(measured.stages),
-        notes=_notes(measured, graphs),
+        notes=_notes(measured, graphs, doubts),
         partial=measured.partial,
         partial_at=measured.partial_at,
         next_command=next_command,
@@ -92,20 +92,20 @@ def assemble(measured: Measured, *, target: str, next_command: str) -> Report:
 
 
 def _findings(
-    measured: Measured, plans: tuple[PlanTrial, ...], why: str | None
+    measured: Measured, plans: tuple[PlanTrial, ...], doubts: Doubts
 ) -> tuple[tuple[Finding, ...], tuple[RuleFailure, ...]]:
-    """What the rules found, and which of them failed. `why` is the doubt about the passes, None without one."""
+    """What the rules found, and which of them failed."""
     if measured.capture is None:
         return (), ()
-    findings, failures = run_rules(facts_of(measured, plans))
-    if why is None:
+    findings, failures = run_rules(facts_of(measured, plans, is_disturbed=doubts.is_disturbed))
+    if doubts.why is None:
         return findings, failures
     # The pattern was seen all the same; what it costs is of a pass that is not believed.
     return tuple(replace(finding, ns_per_step=None) for finding in findings), failures
 
 
-def _notes(measured: Measured, graphs: tuple[GraphReport, ...]) -> tuple[str, ...]:
-    told = (*doubt_notes(measured), *_uncalled_notes(graphs), *set_notes(measured), *measured.notes)
+def _notes(measured: Measured, graphs: tuple[GraphReport, ...], doubts: Doubts) -> tuple[str, ...]:
+    told = (*doubts.notes, *_uncalled_notes(graphs), *set_notes(measured), *measured.notes)
     return (*told, *_trace_notes(measured.before))
 
 

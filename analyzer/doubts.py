@@ -50,45 +50,76 @@ UNLIKE_PASSES: Final = (
 )
 
 
-def doubt(measured: Measured) -> str | None:
-    """Why no bound may be named, of the step or of any region; None where one may."""
+@dataclass(frozen=True, slots=True)
+class Doubts:
+    """`why` no bound may be named, of the step or of any region, and `of_plan`, of one under the plan; None where one
+    may. `has_drifted`: a later pass over the same code took so much longer or shorter that the machine was another one.
+    `later` is the step's budget at the machine's other speed, None where that cannot be told. `is_disturbed`: other
+    programs shared the machine with a pass, or it was another one at the next, so that its times may be theirs, one way
+    of running the model more than another's. `notes` are every reason to take the figures with care, a sentence each.
+    """
+
+    why: str | None = None
+    of_plan: str | None = None
+    has_drifted: bool = False
+    later: Budget | None = None
+    is_disturbed: bool = False
+    notes: tuple[str, ...] = ()
+
+
+def doubts_of(measured: Measured) -> Doubts:
+    drift, of_plan = _drift(measured), _drift_of_plan(measured)
+    has_drifted = _is_drift(drift)
+    crowds = (measured.timing.crowd if measured.timing else None, _compared_crowd(measured))
+    is_crowded = any(crowd is not None and crowd.is_crowded for crowd in crowds)
+    is_outrun = any(is_so for _, is_so in _outruns(measured))
+    why = _doubt(measured, drift)
+    return Doubts(
+        why=why,
+        of_plan=why or _doubt_of_plan(measured, of_plan),
+        has_drifted=has_drifted,
+        later=_at_later_speed(measured.before, drift),
+        is_disturbed=is_crowded or is_outrun or has_drifted or _is_drift(of_plan),
+        notes=(
+            *_change_notes(measured),
+            *_crowd_notes(measured),
+            *_tick_notes(measured),
+            *_drift_notes(measured, drift, of_plan),
+        ),
+    )
+
+
+def doubted(measured: Measured, doubts: Doubts) -> Measured:
+    """The same, its verdicts undecided where there is a doubt; those under the plan where its own steps change, or took
+    far longer or shorter in turn with the default. Where the host was seen at two speeds, a verdict is as sure as it is
+    at both.
+    """
+    first = measured.before if doubts.why is not None else _judged_again(measured.before, doubts.later)
+    before, after = _undecided(first, doubts.why), _undecided(measured.after, doubts.of_plan)
+    return replace(measured, before=before, after=after)
+
+
+def _doubt(measured: Measured, drift: _Drift | None) -> str | None:
     if _changes(measured.timing):
         return CHANGING
     if _passes_are_unlike(measured):
         return UNLIKE_PASSES
     if _decisive_tick(measured) is not None:
         return TICKED
-    return _drift_doubt(_drift(measured)) or next((why for why, is_so in _outruns(measured) if is_so), None)
+    return _drift_doubt(drift) or next((why for why, is_so in _outruns(measured) if is_so), None)
 
 
-def doubted(measured: Measured) -> Measured:
-    """The same, its verdicts undecided where there is a doubt; those under the plan where its own steps change, or took
-    far longer or shorter in turn with the default. Where the host was seen at two speeds, a verdict is as sure as it is
-    at both.
-    """
-    why = doubt(measured)
-    first = _judged_again(measured) if why is None else measured.before
-    before, after = _undecided(first, why), _undecided(measured.after, why or _doubt_of_plan(measured))
-    return replace(measured, before=before, after=after)
-
-
-def _doubt_of_plan(measured: Measured) -> str | None:
+def _doubt_of_plan(measured: Measured, drift: _Drift | None) -> str | None:
     checked = measured.verification
     is_changing = checked is not None and bool(_changes(checked.timing))
-    return CHANGING if is_changing else _drift_doubt(_drift_of_plan(measured))
+    return CHANGING if is_changing else _drift_doubt(drift)
 
 
-def has_drifted(measured: Measured) -> bool:
-    """Whether a later pass over the same code took so much longer or shorter that the machine was another one."""
-    return _is_drift(_drift(measured))
-
-
-def at_later_speed(measured: Measured) -> Budget | None:
+def _at_later_speed(before: Diagnosis | None, drift: _Drift | None) -> Budget | None:
     """The step's budget in the pass that differs most from the clean one: what the device does takes what it took, and
     all the difference is the host's. None where no pass differs by DRIFT, where the host is the device, and where the
     host alone cannot make the difference.
     """
-    before, drift = measured.before, _drift(measured)
     if before is None or drift is None or drift.factor <= DRIFT or before.attribution.is_host:
         return None
     step = before.step
@@ -102,28 +133,12 @@ def at_later_speed(measured: Measured) -> Budget | None:
     return Budget(elapsed_ns, (*made, *rest))
 
 
-def is_disturbed(measured: Measured) -> bool:
-    """Whether other programs shared the machine with a pass, or it was another one at the next: its times may be
-    theirs, one way of running the model more than another's.
-    """
-    crowds = (measured.timing.crowd if measured.timing else None, _compared_crowd(measured))
-    is_crowded = any(crowd is not None and crowd.is_crowded for crowd in crowds)
-    is_outrun = any(is_so for _, is_so in _outruns(measured))
-    return is_crowded or is_outrun or has_drifted(measured) or _is_drift(_drift_of_plan(measured))
-
-
-def doubt_notes(measured: Measured) -> tuple[str, ...]:
-    """Every reason to take the figures with care, a sentence each."""
-    return (*_change_notes(measured), *_crowd_notes(measured), *_tick_notes(measured), *_drift_notes(measured))
-
-
 def _host_ns(step: Budget) -> int:
     return step.ns(Part.STARVED) + step.ns(Part.SYNC)
 
 
-def _judged_again(measured: Measured) -> Diagnosis | None:
+def _judged_again(found: Diagnosis | None, later: Budget | None) -> Diagnosis | None:
     """Its verdicts with the host as far apart as it was seen to be; as they are where it was not."""
-    found, later = measured.before, at_later_speed(measured)
     if found is None or later is None:
         return found
     drift = abs(math.log(max(_host_ns(later), 1) / max(_host_ns(found.step), 1)))
@@ -300,13 +315,12 @@ def _outruns(measured: Measured) -> tuple[tuple[str, bool], ...]:
     return tuple((why, ns is not None and clean_ns > MOST_DRIFT * ns) for why, ns in laden)
 
 
-def _drift_notes(measured: Measured) -> tuple[str, ...]:
-    drift, planned, checked = _drift(measured), _drift_of_plan(measured), measured.verification
-    notes = _apart_notes(measured)
+def _drift_notes(measured: Measured, drift: _Drift | None, of_plan: _Drift | None) -> tuple[str, ...]:
+    checked, notes = measured.verification, _apart_notes(measured)
     if drift is not None and _is_drift(drift):
         notes = (_drift_note("a step", drift, measured.timing),)
-    if planned is not None and checked is not None and _is_drift(planned):
-        notes = (*notes, _drift_note("a step under the plan", planned, checked.timing))
+    if of_plan is not None and checked is not None and _is_drift(of_plan):
+        notes = (*notes, _drift_note("a step under the plan", of_plan, checked.timing))
     return notes
 
 

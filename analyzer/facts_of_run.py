@@ -9,7 +9,6 @@ from analyzer.core.graphs import Capture, CudaGraphSkip, GraphKey, Region
 from analyzer.core.plan import FUSED
 from analyzer.core.report import PlanTrial
 from analyzer.diagnosis import Judged
-from analyzer.doubts import is_disturbed
 from analyzer.measured import Measured
 from analyzer.rules.facts import Facts, PlannedRegion, RegionFacts
 from analyzer.set_notes import input_sets
@@ -18,8 +17,8 @@ from optimizers.candidates.known import candidate_of
 from optimizers.candidates.pair import SPLIT
 
 
-def facts_of(measured: Measured, plans: tuple[PlanTrial, ...]) -> Facts:
-    """`plans` are the ways to run the whole model, as the report has them."""
+def facts_of(measured: Measured, plans: tuple[PlanTrial, ...], *, is_disturbed: bool) -> Facts:
+    """`plans` are the ways to run the whole model, as the report has them; `is_disturbed` as in `Doubts`."""
     regions = measured.before.regions if measured.before else ()
     return Facts(
         workload=measured.facts,
@@ -31,7 +30,7 @@ def facts_of(measured: Measured, plans: tuple[PlanTrial, ...]) -> Facts:
         environment=measured.environment,
         ops=measured.ops,
         activity=measured.before.activity if measured.before else None,
-        is_disturbed=is_disturbed(measured),
+        is_disturbed=is_disturbed,
         input_sets=len(input_sets(measured)) or 1,
     )
 

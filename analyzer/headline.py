@@ -9,7 +9,7 @@ from analyzer.core.graphs import GraphKey
 from analyzer.core.quantities import durations, ratio_with_interval, share
 from analyzer.core.trial import Change, Comparison, TrialOutcome
 from analyzer.derive.compare import compare
-from analyzer.doubts import at_later_speed, has_drifted
+from analyzer.doubts import Doubts
 from analyzer.measured import Measured
 from analyzer.session_words import wrong_reason
 
@@ -34,15 +34,13 @@ _CHANGED: Final = "the machine changed between two passes"
 _STARVED_ON_CPU: Final = "CPU-bound: the host's own work takes"
 
 
-def headline(measured: Measured, comparison: Comparison | None, doubt: str | None = None) -> str:
-    """What bounds the step, then what was done about it; honest where either is missing. `doubt` is why no bound may
-    be named, None where one may.
-    """
+def headline(measured: Measured, comparison: Comparison | None, doubts: Doubts) -> str:
+    """What bounds the step, then what was done about it; honest where either is missing or in doubt."""
     if measured.capture is not None and not measured.capture.graphs:
         return NO_GRAPH
     if _runs_no_graph(measured):
         return NO_GRAPH_RUNS
-    bound = _bound(measured) if doubt is None else f"Undecided: {doubt}"
+    bound = _bound(measured, doubts) if doubts.why is None else f"Undecided: {doubts.why}"
     changed = _changed(measured)
     if comparison is None:
         return bound if changed is None else f"{bound}; {changed}"
@@ -71,16 +69,16 @@ def _is_compiled(measured: Measured) -> bool:
     return measured.plan is None or measured.plan.is_compiled
 
 
-def _bound(measured: Measured) -> str:
+def _bound(measured: Measured, doubts: Doubts) -> str:
     """Where the machine changed, what is so at both its speeds; where those cannot be told, that it is of the first."""
     if measured.before is None:
         if measured.partial is None:
             return "No verdict: the model was compiled and called, and no step of it was timed or profiled"
         return "No verdict: the run ended before the model was timed and profiled"
-    step, later = measured.before.step, at_later_speed(measured)
+    step, later = measured.before.step, doubts.later
     words, part = _largest(step, is_host=measured.before.attribution.is_host)
     if later is None:
-        of_first = f", in the first clean pass: {_CHANGED}" if has_drifted(measured) else ""
+        of_first = f", in the first clean pass: {_CHANGED}" if doubts.has_drifted else ""
         beside = tuple(text for text in (_waits(step, part), _second(step, part)) if text)
         return f"{_capital(words)} {_share(step, part)} of a step{_in_brackets('; '.join(beside))}{of_first}"
     other, other_part = _largest(later, is_host=False)

@@ -10,7 +10,7 @@ from analyzer.core.plan import Plan, PlanAccuracy, PlanFigures
 from analyzer.core.run import Verification
 from analyzer.core.trial import Accuracy
 from analyzer.derive.compare import compare
-from analyzer.doubts import doubt
+from analyzer.doubts import doubts_of
 from analyzer.measured import Measured
 from optimizers.candidates.known import candidate_of
 
@@ -40,7 +40,7 @@ def _of_model(plan: Plan, measured: Measured) -> Plan:
 
 
 def _doubts(measured: Measured) -> tuple[str, ...]:
-    why = doubt(measured)
+    why = doubts_of(measured).why
     return () if why is None else (f"its figures are in doubt: {why}",)
 
 

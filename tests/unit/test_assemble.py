@@ -5,9 +5,11 @@ from __future__ import annotations
 from copy import copy
 from dataclasses import replace
 from pathlib import Path
+from unittest.mock import Mock
 
 import pytest
 
+from analyzer import doubts
 from analyzer.assemble import _summed, assemble
 from analyzer.core.graphs import GapKey
 from analyzer.core.report import MOST_SAMPLES, Report
@@ -302,6 +304,17 @@ def test_a_clean_pass_of_whole_scheduler_ticks_decides_nothing(diagnosed: Measur
     assert found.headline.startswith("Undecided: the steps' times are whole ticks")
     assert any("whole multiples of 4.00 ms" in note for note in found.notes)
     assert {row.verdict.bound for row in region_rows(found)} == {Bound.UNDECIDED}
+
+
+def test_how_far_the_passes_are_apart_is_derived_once_a_report(
+    diagnosed: Measured, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    derived = Mock(wraps=doubts._drift_between)
+    monkeypatch.setattr(doubts, "_drift_between", derived)
+    found = drifted(diagnosed, 1.8)
+    assert any("1.8× apart: the machine changed in between" in note for note in found.notes)
+    between = [call.args for call in derived.call_args_list]
+    assert len(between) == len(set(between)) > 0
 
 
 def test_what_a_finding_costs_is_not_claimed_of_a_pass_that_is_in_doubt(diagnosed: Measured) -> None:

@@ -11,7 +11,7 @@ from analyzer.core.run import Verification
 from analyzer.core.timing import Crowd
 from analyzer.core.verdict import Bound, Verdict
 from analyzer.diagnosis import Diagnosis, Judged
-from analyzer.doubts import DRIFT, OUTRUN, OUTRUN_BY_PROBES, doubt, doubt_notes, doubted, is_disturbed
+from analyzer.doubts import DRIFT, OUTRUN, OUTRUN_BY_PROBES, doubted, doubts_of
 from analyzer.measured import Measured
 from tests.reports import a_budget, a_key
 from tests.unit.fake_driver import STEP_NS, a_timing, a_way
@@ -36,7 +36,7 @@ def test_a_crowd_in_either_pass_or_a_changed_machine_disturbs(
     ways = a_way("eager", STEP_NS), a_way("default", default_ns), a_way("plan", STEP_NS)
     checked = Verification(*ways, capture=None, timing=None, crowd=compared)
     measured = Measured(timing=replace(a_timing(), crowd=timed), verification=checked)
-    assert is_disturbed(measured) is is_it
+    assert doubts_of(measured).is_disturbed is is_it
 
 
 @pytest.mark.parametrize(("profiled", "is_doubted"), [(None, False), (1.8, False), (0.6, False), (0.4, True)])
@@ -45,22 +45,22 @@ def test_a_recorded_step_far_shorter_than_one_without_the_profiler_takes_every_v
 ) -> None:
     profiled_ns = None if profiled is None else round(profiled * STEP_NS)
     measured = Measured(timing=a_timing(), profiled_step_ns=profiled_ns)
-    assert (doubt(measured) == OUTRUN) is is_doubted
-    assert is_disturbed(measured) is is_doubted
+    assert (doubts_of(measured).why == OUTRUN) is is_doubted
+    assert doubts_of(measured).is_disturbed is is_doubted
 
 
 @pytest.mark.parametrize(("probed", "is_doubted"), [(1.8, False), (0.6, False), (0.4, True)])
 def test_probed_steps_far_shorter_than_clean_ones_take_every_verdict_back(probed: float, is_doubted: bool) -> None:
     """Stretched to the clean step, their idle time would be blamed on the model: 6 ms of Python in place of 40 µs."""
     measured = Measured(timing=replace(a_timing(), probed_step_ns=around(round(probed * STEP_NS))))
-    assert (doubt(measured) == OUTRUN_BY_PROBES) is is_doubted
-    assert is_disturbed(measured) is is_doubted
+    assert (doubts_of(measured).why == OUTRUN_BY_PROBES) is is_doubted
+    assert doubts_of(measured).is_disturbed is is_doubted
 
 
 @pytest.mark.parametrize(("factor", "is_doubted"), [(1.2, False), (1.0 / 1.8, False), (2.4, True), (1 / 2.4, True)])
 def test_a_run_without_a_plan_is_held_against_the_default_beside_eager(factor: float, is_doubted: bool) -> None:
     measured = Measured(timing=a_timing(), default_ns=around(round(factor * STEP_NS)))
-    assert ("the comparison with eager" in (doubt(measured) or "")) is is_doubted
+    assert ("the comparison with eager" in (doubts_of(measured).why or "")) is is_doubted
 
 
 @pytest.mark.parametrize("factor", [1.2, 1.8, 2.4, 1 / 2.4])
@@ -72,14 +72,14 @@ def test_a_plan_is_judged_by_a_clean_pass_that_its_comparison_bears_out(factor: 
     region = Judged(a_key(1), of_no_matter, Verdict(Bound.CPU, confidence=0.97, evidence=()))
     found = Diagnosis(a_timing(), of_no_matter, (region,), a_budget(starved=9.0), of_no_matter)
     measured = Measured(timing=a_timing(), before=found, after=found, verification=checked)
-    judged = doubted(measured)
+    judged = doubted(measured, doubts_of(measured))
     assert judged.before == found
     assert judged.after is not None
     is_doubted = factor in (2.4, 1 / 2.4)
     assert ("the plan's clean pass" in (judged.after.regions[0].verdict.missing or "")) is is_doubted
-    assert any("a step under the plan took" in note for note in doubt_notes(measured)) is (factor != 1.2)
-    assert is_disturbed(measured) is (factor != 1.2)
+    assert any("a step under the plan took" in note for note in doubts_of(measured).notes) is (factor != 1.2)
+    assert doubts_of(measured).is_disturbed is (factor != 1.2)
 
 
 def test_nothing_measured_is_not_disturbed() -> None:
-    assert not is_disturbed(Measured())
+    assert not doubts_of(Measured()).is_disturbed

@@ -45,7 +45,7 @@ def test_what_torch_said_in_a_trial_of_cuda_graphs_is_in_the_capture(
     assert diagnosed.capture is not None
     assert told.skips == (replace(skip, where=diagnosed.capture.graphs[0].where),)
     assert diagnosed.capture.skips == ()
-    assert facts_of(diagnosed, ()).capture == told
+    assert facts_of(diagnosed, (), is_disturbed=False).capture == told
 
 
 @pytest.mark.parametrize("candidate", ["cuda_graphs_whole", "cpp_wrapper_cuda_graph"])
@@ -68,14 +68,14 @@ def test_a_graph_that_is_none_of_the_capture_has_no_say(diagnosed: Measured) -> 
 
 def test_a_region_has_what_the_plan_makes_of_it(diagnosed: Measured) -> None:
     diagnosed.plan = diagnosed.plan_of({A.digest: "cuda_graphs"})
-    regions = {fact.region: fact.planned for fact in facts_of(diagnosed, ()).regions}
+    regions = {fact.region: fact.planned for fact in facts_of(diagnosed, (), is_disturbed=False).regions}
     planned = regions.pop(A)
     assert planned is not None
     assert (planned.candidate, planned.has_cuda_graph, planned.has_cpp_wrapper) == ("cuda_graphs", True, False)
     assert planned.after_ns is None, "the plan was not measured"
     assert set(regions.values()) == {None}, "gaps, and a graph that the plan leaves as it is"
     diagnosed.after = diagnosed.before
-    (again,) = [fact.planned for fact in facts_of(diagnosed, ()).regions if fact.region == A]
+    (again,) = [fact.planned for fact in facts_of(diagnosed, (), is_disturbed=False).regions if fact.region == A]
     assert again is not None
     assert again.after_ns == again.before_ns == planned.before_ns
     assert again.after_ns is not None
@@ -83,14 +83,14 @@ def test_a_region_has_what_the_plan_makes_of_it(diagnosed: Measured) -> None:
 
 def test_without_a_plan_a_graph_is_what_torch_compile_makes_of_it(diagnosed: Measured) -> None:
     assert chosen(B, diagnosed) == FUSED
-    assert all(fact.planned is None for fact in facts_of(diagnosed, ()).regions)
+    assert all(fact.planned is None for fact in facts_of(diagnosed, (), is_disturbed=False).regions)
     diagnosed.plan = diagnosed.plan_of({}, is_compiled=False)
     assert chosen(B, diagnosed) == EAGER
 
 
 def test_of_several_sets_of_inputs_rules_know_how_many_calls_a_step_has(diagnosed: Measured) -> None:
-    assert facts_of(diagnosed, ()).input_sets == 1
+    assert facts_of(diagnosed, (), is_disturbed=False).input_sets == 1
     assert diagnosed.timing is not None
     one = SetTiming(("float32[1]",), None, None, None, None, 0, None, None)
     diagnosed.timing = replace(diagnosed.timing, sets=(one, one, one))
-    assert facts_of(diagnosed, ()).input_sets == 3
+    assert facts_of(diagnosed, (), is_disturbed=False).input_sets == 3

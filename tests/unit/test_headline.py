@@ -11,9 +11,11 @@ from analyzer.core.budget import Budget
 from analyzer.core.graphs import GapKey
 from analyzer.core.plan import Plan
 from analyzer.core.samples import Samples
+from analyzer.core.trial import Comparison
 from analyzer.derive.compare import compare
-from analyzer.doubts import UNLIKE_PASSES, doubt
-from analyzer.headline import NO_GRAPH_RUNS, headline
+from analyzer.doubts import UNLIKE_PASSES, doubts_of
+from analyzer.headline import NO_GRAPH_RUNS
+from analyzer.headline import headline as headline_of
 from analyzer.measured import Measured
 from tests.reports import MS, a_budget, a_key
 from tests.rule_facts import a_captured_graph, captured
@@ -21,9 +23,13 @@ from tests.unit.derive.runs import region, timing
 from tests.unit.fake_driver import VERSIONS
 
 
+def headline(measured: Measured, comparison: Comparison | None = None) -> str:
+    return headline_of(measured, comparison, doubts_of(measured))
+
+
 def _headline(step: Budget, *, is_host: bool = True) -> str:
     before: Any = SimpleNamespace(step=step, attribution=SimpleNamespace(is_host=is_host))
-    return headline(Measured(before=before), None)
+    return headline(Measured(before=before))
 
 
 @pytest.mark.parametrize(
@@ -41,9 +47,9 @@ def test_the_largest_part_of_all_is_named_not_the_largest_that_has_a_name(parts:
 
 def test_a_run_that_was_to_capture_graphs_alone_did_not_end_early() -> None:
     graphs = Measured(capture=captured())
-    assert headline(graphs, None).endswith("no step of it was timed or profiled")
+    assert headline(graphs).endswith("no step of it was timed or profiled")
     graphs.partial = "it raised"
-    assert "the run ended before" in headline(graphs, None)
+    assert "the run ended before" in headline(graphs)
 
 
 def test_a_verdict_by_a_nose_names_the_second() -> None:
@@ -74,7 +80,7 @@ def _at_two_speeds(step: Budget, later_ms: float, *, is_host: bool = False) -> s
     """The headline where a step was `step` long in the clean pass, and `later_ms` in turn with eager."""
     before: Any = SimpleNamespace(step=step, attribution=SimpleNamespace(is_host=is_host, regions=()))
     timed = timing(region(a_key(1), step.elapsed_ns), step_ns=step.elapsed_ns)
-    return headline(Measured(before=before, timing=timed, default_ns=Samples((round(later_ms * MS),) * 9)), None)
+    return headline(Measured(before=before, timing=timed, default_ns=Samples((round(later_ms * MS),) * 9)))
 
 
 @pytest.mark.parametrize(
@@ -157,13 +163,12 @@ def test_a_pass_that_ran_graphs_beside_one_that_ran_none_is_no_model_that_gave_u
         regions=(),
     )
     measured = Measured(capture=captured(a_captured_graph(1)), timing=whole, before=before)
-    assert doubt(measured) == UNLIKE_PASSES
-    assert headline(measured, None, doubt(measured)) == f"Undecided: {UNLIKE_PASSES}"
+    assert headline(measured) == f"Undecided: {UNLIKE_PASSES}"
 
 
 def test_graphs_that_no_steady_step_calls_are_told_loudly() -> None:
     whole = GapKey(None, None)
     measured = Measured(capture=captured(a_captured_graph(1)), timing=timing(region(whole, 100), step_ns=100))
-    assert headline(measured, None) == NO_GRAPH_RUNS
+    assert headline(measured) == NO_GRAPH_RUNS
     called = timing(region(a_key(1), 100), step_ns=100)
-    assert headline(Measured(capture=measured.capture, timing=called), None) != NO_GRAPH_RUNS
+    assert headline(Measured(capture=measured.capture, timing=called)) != NO_GRAPH_RUNS
