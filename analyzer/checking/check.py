@@ -253,7 +253,7 @@ def _result(settings: CheckSettings, project: Project, stored: Stored, judged: S
     sources = FileSources(project.root, Path.cwd())
     is_known = any(one.case is not None and one.case.baseline for one in judged)
     against = (settings.against_shown or stored.shown) if is_known else None
-    notes = list(kept.notes)
+    notes = [*kept.notes, *(_release_notes(stored, models) if is_known else ())]
     if not settings.runs:
         notes.append("--no-run: gates that need a recorded step or a clock were left out")
     return GateResult(
@@ -266,4 +266,15 @@ def _result(settings: CheckSettings, project: Project, stored: Stored, judged: S
         accept_file=sources.path(str(stored.path)) if kept.accept is not None else None,
         notes=tuple(notes),
         command=settings.command,
+    )
+
+
+def _release_notes(stored: Stored, models: Sequence[ModelGate]) -> tuple[str, ...]:
+    """That the run which is the baseline is another Graphbound's. A file of values says of each how it was counted."""
+    others = {model.report.versions.graphbound for model in models if model.report is not None} - {stored.made_by}
+    if stored.made_by is None or not others:
+        return ()
+    return (
+        f"Graphbound {stored.made_by} made the run {stored.shown}, and {' and '.join(sorted(others))} what is held "
+        "against it: the two may count the same model otherwise; make the base anew with the same one",
     )

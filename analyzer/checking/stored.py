@@ -22,12 +22,13 @@ from collectors.model_file import close_matches
 @dataclass(frozen=True, slots=True)
 class Stored:
     """`baseline` None: nothing is stored yet. `shown` is what it is called, `path` where it is written to, None of a
-    run folder, which is never written into.
+    run folder, which is never written into. `made_by` is the release of Graphbound that made such a run.
     """
 
     baseline: Baseline | None
     shown: str
     path: Path | None
+    made_by: str | None = None
 
 
 def read_stored(settings: CheckSettings, project: Project) -> Stored:
@@ -47,7 +48,7 @@ def read_stored(settings: CheckSettings, project: Project) -> Stored:
     sources = FileSources(project.root, Path.cwd(), made.written_ns)
     name = name_of_report(made.report, project)
     case = Case(name, made.report, project.policy, sources, reach=reach_of(made.report, runs=True))
-    return Stored(Baseline((baseline_of(case),), named), named, None)
+    return Stored(Baseline((baseline_of(case),), named), named, None, made.report.versions.graphbound)
 
 
 def reach_of(report: Report, *, runs: bool) -> Needs:

@@ -19,7 +19,7 @@ from analyzer.core.model_runs import ModelRuns
 from analyzer.core.report import REPORT_SCHEMA, Report
 from analyzer.core.shell import shell_path
 from analyzer.reporting.from_wire import report_from_wire
-from analyzer.reporting.plain_text import escaped
+from analyzer.reporting.plain_text import escaped, plain
 from analyzer.reporting.renderer import Page, Renderer
 from analyzer.reporting.to_wire import report_to_wire
 from analyzer.reporting.wire import WireReport
@@ -45,6 +45,14 @@ _MADE_BY: Final = "`analyze model.py` writes one into its run folder."
 
 class _SchemaOnly(msgspec.Struct):
     schema: int
+
+
+class _Release(msgspec.Struct):
+    graphbound: str
+
+
+class _ReleaseOnly(msgspec.Struct):
+    versions: _Release
 
 
 def write_report(report: Report, path: Path) -> None:
@@ -114,21 +122,43 @@ def public_json(value: Any) -> bytes:
 
 
 def decode_report(data: bytes, name: str) -> Report:
-    """The report in `data`; `name` stands for it in messages. Raises UnreadableFileError."""
+    """The report in `data`; `name` stands for it in messages. Raises UnreadableFileError; of a report that another
+    release of Graphbound wrote, it says which did.
+    """
     try:
         schema = msgspec.json.decode(data, type=_SchemaOnly).schema
         if schema != REPORT_SCHEMA:
-            raise UnreadableFileError(
-                f"{name}: report schema {schema} is not known here, only {REPORT_SCHEMA}",
-                hint="Another version of Graphbound wrote it: install that one, or run `analyze model.py` again.",
-            )
+            why = f"report schema {schema} is not known here, only {REPORT_SCHEMA}"
+            hint = "Another version of Graphbound wrote it: install that one, or run `analyze model.py` again."
+            raise _of_another_release(data, name, why) or UnreadableFileError(f"{name}: {why}", hint=hint)
         return report_from_wire(msgspec.json.decode(data, type=WireReport))
     except msgspec.ValidationError as error:
-        raise UnreadableFileError(f"{name}: not a report: {error}", hint=_MADE_BY) from error
+        raise _not_a_report(data, name, error) from error
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
         raise UnreadableFileError(f"{name}: {_where_cut(error, len(data))}", hint=_MADE_BY) from error
     except ValueError as error:
-        raise UnreadableFileError(f"{name}: not a report: {error}", hint=_MADE_BY) from error
+        raise _not_a_report(data, name, error) from error
+
+
+def _not_a_report(data: bytes, name: str, error: Exception) -> UnreadableFileError:
+    other = _of_another_release(data, name, str(error))
+    return other or UnreadableFileError(f"{name}: not a report: {error}", hint=_MADE_BY)
+
+
+def _of_another_release(data: bytes, name: str, why: str) -> UnreadableFileError | None:
+    """That this release does not read what another one wrote; None where it is this one's, or does not say whose."""
+    from analyzer.version import VERSION  # takes 70 ms
+
+    try:
+        made = msgspec.json.decode(data, type=_ReleaseOnly).versions.graphbound
+    except msgspec.DecodeError:
+        return None
+    if made == VERSION:
+        return None
+    return UnreadableFileError(
+        f"{name}: Graphbound {plain(made, 40)} wrote it, and this one, {VERSION}, does not read it: {why}",
+        hint="Read it with that one, or run `analyze model.py` again with this one.",
+    )
 
 
 def render(report: Report, page: Page) -> str:

@@ -106,6 +106,28 @@ def test_a_run_folder_is_a_baseline_too(project: Path) -> None:
     assert run(targets=(base,), baseline=base).has_passed
 
 
+def test_a_base_of_another_graphbound_is_said_to_be_one(project: Path) -> None:
+    report = a_model_report()
+    older = replace(report, versions=replace(report.versions, graphbound="0.0.7"))
+    base, head = saved(project, "a", older), saved(project, "b", report)
+    (note,) = run(targets=(head,), baseline=base).notes
+    assert note.startswith(f"Graphbound 0.0.7 made the run {base}, and {report.versions.graphbound} what is held")
+    assert run(targets=(base,), baseline=base).notes == run(targets=(head,), baseline=head).notes == ()
+
+
+def test_of_a_base_that_an_older_graphbound_wrote_and_that_is_not_read_it_says_which_one_and_what_to_do(
+    project: Path,
+) -> None:
+    base, head = saved(project, "a", a_model_report()), saved(project, "b", a_model_report())
+    older = json.loads((Path(base) / "report.json").read_text())
+    older["versions"]["graphbound"] = "0.0.7"
+    del older["linked_share"]
+    (Path(base) / "report.json").write_text(json.dumps(older))
+    with pytest.raises(UnreadableFileError, match=r"a/report\.json: Graphbound 0\.0\.7 wrote it") as caught:
+        run(targets=(head,), baseline=base)
+    assert "run `analyze model.py` again" in str(caught.value.hint)
+
+
 def test_a_file_that_is_no_baseline_is_never_said_to_be_removed(project: Path) -> None:
     target = saved(project, "a", a_model_report())
     for text, said in (("{}", "not a baseline"), ('{"schema": 99}', "schema 99")):

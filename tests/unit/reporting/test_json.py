@@ -29,6 +29,7 @@ from analyzer.core.trial import Accuracy, Comparison
 from analyzer.core.verdict import Saving, Verdict
 from analyzer.reporting import wire
 from analyzer.reporting.json import REPORT_FILE, decode_report, encode_report, read_report, report_at, write_report
+from analyzer.version import VERSION
 from tests.reports import a_candidate, a_comparison, a_graph, a_report, an_accuracy, an_empty_report
 
 
@@ -170,6 +171,29 @@ def test_a_file_that_is_no_report_says_what_is_wrong_with_it(tmp_path: Path, con
         read_report(tmp_path / "report.json")
     assert "report.json" in caught.value.message
     assert caught.value.hint is not None
+
+
+@pytest.mark.parametrize(
+    ("changes", "why"),
+    [
+        ({"schema": 0}, "report schema 0 is not known here, only 1"),
+        ({"workload": None}, "Expected `object`, got `null` - at `$.workload`"),
+        ({"linked_share": {"of": 1}}, "Expected `float | null`, got `object` - at `$.linked_share`"),
+    ],
+)
+def test_of_what_another_release_wrote_it_says_which_one_and_what_to_do(changes: dict[str, Any], why: str) -> None:
+    older = {**_json(a_report()), **changes}
+    older["versions"]["graphbound"] = "0.0.7\x1b[2J"
+    with pytest.raises(UnreadableFileError) as caught:
+        decode_report(json.dumps(older).encode(), "base/report.json")
+    said = f"Graphbound 0.0.7\\x1b[2J wrote it, and this one, {VERSION}, does not read it: {why}"
+    assert caught.value.message == f"base/report.json: {said}"
+    assert "again with this one" in str(caught.value.hint)
+    older["versions"]["graphbound"] = VERSION
+    with pytest.raises(UnreadableFileError) as caught:
+        decode_report(json.dumps(older).encode(), "base/report.json")
+    assert "wrote it" not in caught.value.message
+    assert why in caught.value.message
 
 
 def test_every_cut_of_a_report_is_noticed() -> None:
