@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Collection, Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Final
 
 import torch
@@ -16,6 +16,7 @@ from collectors.outputs import gpu_bytes
 from collectors.tensor_parts import computable
 from optimizers.changed_meaning import allowed_for
 from optimizers.likeness import (
+    Sizes,
     all_finite,
     distance,
     is_alike,
@@ -102,6 +103,8 @@ class Judge:
     """What eager's own runs give in other shapes, or otherwise each time: none of it is among the results here."""
     fixed: frozenset[str] = frozenset()
     """Python numbers that are the same whatever the weights and the inputs: no rounding can have changed them."""
+    sizes: Sizes = field(default_factory=Sizes, repr=False)
+    """Of eager's results."""
 
     def doubts(self, accuracy: Accuracy) -> bool:
         """Whether what was found wrong may be luck: a value next to where a ReLU or a comparison turns falls on one
@@ -294,11 +297,12 @@ class Judge:
         wide = self.reference[index][1] if self.reference is not None else None
         if wide is None or wide.is_meta or wide.shape != eager.shape or not all_finite(wide):
             return False
-        noise = size(eager)
+        noise = self.sizes.of(self.eager[index])
         if noise <= NOISE * size(wide):
             return False
         # Last, as it reads every other result, and few come so far.
-        sizes = (size(one) for path, one in self.eager if not (is_whole(one) or one.is_meta or is_number(path)))
+        others = ((path, one) for path, one in self.eager if not (is_whole(one) or one.is_meta or is_number(path)))
+        sizes = map(self.sizes.of, others)
         largest = max(sizes, default=0.0)
         cancelled = min(NOISE_SHARE, CANCELLED_EPS * torch.finfo(tensor.dtype).eps) * largest
         return noise <= NOISE_SHARE * largest and size(tensor) <= max(NOISE * noise, cancelled)

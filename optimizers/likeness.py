@@ -149,6 +149,22 @@ def size(tensor: torch.Tensor) -> float:
     return float(finite.norm().item()) / math.sqrt(max(tensor.numel(), 1))
 
 
+class Sizes:
+    """The sizes of one run's results, each asked of the device once: a judgement of n results may ask n times for each,
+    and a GPU takes 0.1 ms to answer.
+    """
+
+    def __init__(self) -> None:
+        self._known: dict[str, float] = {}
+
+    def of(self, result: tuple[str, torch.Tensor]) -> float:
+        """`size` of the result at this path."""
+        path, tensor = result
+        if path not in self._known:
+            self._known[path] = size(tensor)
+        return self._known[path]
+
+
 def all_finite(tensor: torch.Tensor) -> bool:
     """Whether no element is NaN or infinite."""
     return bool(torch.isfinite(computable(tensor)).all())
