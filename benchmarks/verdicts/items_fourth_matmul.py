@@ -43,7 +43,7 @@ from benchmarks.verdicts.place import Call, Place
 from benchmarks.verdicts.shaped import Of, called
 
 
-def _fp8_by_rows(m: int, k: int, n: int) -> Item:
+def fp8_by_rows(m: int, k: int, n: int) -> Item:
     """Eight-bit products whose rows and columns each have a scale of their own."""
 
     def build(place: Place) -> Call:
@@ -59,7 +59,7 @@ def _fp8_by_rows(m: int, k: int, n: int) -> Item:
     return Item(f"rows_mm_fp8_{shape_text(m, k, n)}", "matmul", build)
 
 
-def _recurrent(name: str, make: Callable[[int], nn.Module], sizes: tuple[int, int, int], dtype: torch.dtype) -> Item:
+def recurrent(name: str, make: Callable[[int], nn.Module], sizes: tuple[int, int, int], dtype: torch.dtype) -> Item:
     """`sizes` are steps, batch and width."""
 
     def build(place: Place) -> Call:
@@ -98,7 +98,7 @@ FOURTH_MATMULS: Final = (
     linear(10000, 100, 100, F32),
     mm_fp8(2560, 5120, 7168),
     mm_fp8(48, 7168, 4096),
-    _fp8_by_rows(1024, 4096, 6144),
+    fp8_by_rows(1024, 4096, 6144),
     mm_int8(512, 2048, 8192),
     # Many small ones, and batches of views.
     bmm(8192, 32, 64, 32, F16),
@@ -116,12 +116,12 @@ FOURTH_MATMULS: Final = (
         Of((128, 64, 400), F16),
     ),
     mv(20480, 7168, BF16),
-    _recurrent("lstm", lambda width: nn.LSTM(width, width), (12, 256, 768), F16),
-    _recurrent("gru", lambda width: nn.GRU(width, width), (6, 96, 1024), F32),
+    recurrent("lstm", lambda width: nn.LSTM(width, width), (12, 256, 768), F16),
+    recurrent("gru", lambda width: nn.GRU(width, width), (6, 96, 1024), F32),
 )
 
 
-def _images_first(function: Callable[..., Any]) -> Callable[..., Any]:
+def images_first(function: Callable[..., Any]) -> Callable[..., Any]:
     """`function` on an image and a filter that are both channels last."""
 
     def run(x: Tensor, weight: Tensor) -> Any:
@@ -131,7 +131,7 @@ def _images_first(function: Callable[..., Any]) -> Callable[..., Any]:
     return run
 
 
-def _conv_gradients(image: tuple[int, int, int, int], number: int, side: int, groups: int, dtype: torch.dtype) -> Item:
+def conv_gradients(image: tuple[int, int, int, int], number: int, side: int, groups: int, dtype: torch.dtype) -> Item:
     """What a backward does of a convolution: the gradients of its input and of its filters, channels last."""
 
     def build(place: Place) -> Call:
@@ -168,7 +168,7 @@ FOURTH_CONVOLUTIONS: Final = (
     # Dilated (DeepLab), along one side (Mamba, wav2vec, a vocoder), in three dimensions (video, volumes).
     other_conv(
         "conv_dilated",
-        _images_first(lambda x, w: F.conv2d(x, w, padding=4, dilation=4)),
+        images_first(lambda x, w: F.conv2d(x, w, padding=4, dilation=4)),
         (8, 256, 64, 64),
         (256, 256, 3, 3),
         F16,
@@ -196,13 +196,13 @@ FOURTH_CONVOLUTIONS: Final = (
     other_conv(
         "conv3d_by_2", lambda x, w: F.conv3d(x, w, stride=2, padding=1), (1, 48, 32, 64, 64), (96, 48, 3, 3, 3), BF16
     ),
-    _conv_gradients((32, 128, 28, 28), 128, 3, 1, F16),
-    _conv_gradients((32, 256, 28, 28), 512, 1, 1, BF16),
-    _conv_gradients((32, 192, 28, 28), 192, 3, 192, F16),
+    conv_gradients((32, 128, 28, 28), 128, 3, 1, F16),
+    conv_gradients((32, 256, 28, 28), 512, 1, 1, BF16),
+    conv_gradients((32, 192, 28, 28), 192, 3, 192, F16),
 )
 
 
-def _grouped_queries(
+def grouped_queries(
     sizes: tuple[int, int, int, int], kv_heads: int, dtype: torch.dtype, backend: SDPBackend, *, causal: bool = False
 ) -> Item:
     """Heads of queries that share keys and values, which the kernel itself spreads."""
@@ -223,7 +223,7 @@ def _grouped_queries(
     return Item(f"{name}_{SHORT[dtype]}_{shape_text(*sizes)}", "attention", build)
 
 
-def _hidden_keys(sizes: tuple[int, int, int, int], dtype: torch.dtype, backend: SDPBackend) -> Item:
+def hidden_keys(sizes: tuple[int, int, int, int], dtype: torch.dtype, backend: SDPBackend) -> Item:
     """A padded batch: a boolean mask hides the last keys of a sequence."""
 
     def build(place: Place) -> Call:
@@ -242,7 +242,7 @@ def _hidden_keys(sizes: tuple[int, int, int, int], dtype: torch.dtype, backend: 
     return Item(f"{name}_{SHORT[dtype]}_{shape_text(*sizes)}", "attention", build)
 
 
-def _attention_gradients(sizes: tuple[int, int, int, int], dtype: torch.dtype, *, causal: bool) -> Item:
+def attention_gradients(sizes: tuple[int, int, int, int], dtype: torch.dtype, *, causal: bool) -> Item:
     """The backward of flash attention: of queries, keys and values."""
 
     def build(place: Place) -> Call:
@@ -263,9 +263,9 @@ def _attention_gradients(sizes: tuple[int, int, int, int], dtype: torch.dtype, *
 
 
 FOURTH_ATTENTIONS: Final = (
-    _grouped_queries((1, 32, 2560, 128), 8, BF16, FLASH, causal=True),
-    _grouped_queries((4, 16, 1536, 64), 4, F16, FLASH),
-    _hidden_keys((8, 12, 640, 64), F16, EFFICIENT),
+    grouped_queries((1, 32, 2560, 128), 8, BF16, FLASH, causal=True),
+    grouped_queries((4, 16, 1536, 64), 4, F16, FLASH),
+    hidden_keys((8, 12, 640, 64), F16, EFFICIENT),
     attention((4, 12, 768, 64), F32, EFFICIENT, causal=True),
     attention((32, 16, 256, 32), F16, FLASH),
     attention((2, 16, 1280, 160), BF16, FLASH),
@@ -274,6 +274,6 @@ FOURTH_ATTENTIONS: Final = (
     cross_attention((4, 16, 1024, 72), 300, F16, EFFICIENT),
     attention((8, 12, 1280, 64), BF16, CUDNN, causal=True),
     attention((8, 8, 448, 64), F32, MATH, causal=True),
-    _attention_gradients((4, 16, 1024, 64), BF16, causal=True),
-    _attention_gradients((2, 16, 1024, 128), F16, causal=False),
+    attention_gradients((4, 16, 1024, 64), BF16, causal=True),
+    attention_gradients((2, 16, 1024, 128), F16, causal=False),
 )

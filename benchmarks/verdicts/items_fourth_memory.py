@@ -17,7 +17,7 @@ from benchmarks.verdicts.shaped import BF16, BOOL, F16, F32, I64, M, Of, called
 aten = torch.ops.aten
 
 
-def _layer_norm_gradients(rows: int, width: int, dtype: torch.dtype) -> Item:
+def layer_norm_gradients(rows: int, width: int, dtype: torch.dtype) -> Item:
     def build(place: Place) -> Call:
         x, gradient = place.randn(rows, width, dtype=dtype), place.randn(rows, width, dtype=dtype)
         weight, bias = (place.randn(width, dtype=dtype) for _ in range(2))
@@ -34,7 +34,7 @@ def _layer_norm_gradients(rows: int, width: int, dtype: torch.dtype) -> Item:
     return Item(f"layer_norm_backward_{Of((rows, width), dtype).name}", "norm", build)
 
 
-def _group_norm_gradients(shape: tuple[int, int, int, int], dtype: torch.dtype) -> Item:
+def group_norm_gradients(shape: tuple[int, int, int, int], dtype: torch.dtype) -> Item:
     def build(place: Place) -> Call:
         x, gradient = place.randn(*shape, dtype=dtype), place.randn(*shape, dtype=dtype)
         batch, channels, height, width = x.shape
@@ -67,8 +67,8 @@ FOURTH_NORMS: Final = (
     called("norm", "batch_norm_rows", _batch_norm_train, Of((32768, 512)), Of((512,)), Of((512,))),
     called("norm", "normalize", _rows_normalised, Of((32768, 768))),
     called("norm", "local_response", lambda x: F.local_response_norm(x, 5), Of((16, 96, 55, 55))),
-    _layer_norm_gradients(8192, 1280, BF16),
-    _group_norm_gradients((8, 320, 32, 32), F16),
+    layer_norm_gradients(8192, 1280, BF16),
+    group_norm_gradients((8, 320, 32, 32), F16),
 )
 
 
@@ -95,7 +95,7 @@ FOURTH_SOFTMAXES: Final = (
 )
 
 
-def _optimizer_step(name: str, make: Callable[..., Any], count: int, rows: int, width: int) -> Item:
+def optimizer_step(name: str, make: Callable[..., Any], count: int, rows: int, width: int) -> Item:
     """A step of one of torch's optimizers over `count` weights, as a training loop calls it."""
 
     def build(place: Place) -> Call:
@@ -152,7 +152,7 @@ FOURTH_ELEMENTWISE: Final = (
     called("elementwise", "lerp_by", torch.lerp, *(Of((6 * M,)) for _ in range(3))),
     called("elementwise", "clip_norm", _clipped, Of((16, 1024, 1000))),
     called("elementwise", "foreach_lerp", _moments, Of((20, 800, 800)), Of((20, 800, 800))),
-    _optimizer_step("adamw_foreach", lambda w: torch.optim.AdamW(w, foreach=True), 8, 768, 1000),
+    optimizer_step("adamw_foreach", lambda w: torch.optim.AdamW(w, foreach=True), 8, 768, 1000),
 )
 
 

@@ -16,9 +16,10 @@ from analyzer.core.trace import EventKind
 from analyzer.derive.attribution import Attribution, attribute
 from analyzer.derive.confidence import DRAWS
 from analyzer.derive.doubt import CLASSES, KernelPoint, perturbed_classes
-from analyzer.derive.kernel_costs import KernelCosts, from_graphs, kernel_costs
+from analyzer.derive.kernel_costs import KernelCosts, kernel_costs
 from analyzer.derive.region_kernels import region_kernels
 from analyzer.derive.residency import memory_bytes, missed_rereads
+from analyzer.derive.told_costs import Priced, told_costs
 from collectors.readers.kineto import read_trace
 
 KERNEL_PARTS: Final = (Part.COMPUTE, Part.MEMORY, Part.LATENCY, Part.UNKNOWN_KERNELS)
@@ -59,7 +60,7 @@ def judged_kernels(
     Raises UnreadableFileError.
     """
     attribution = attribute(read_trace(trace))
-    costs = from_graphs(kernel_costs(attribution), attribution, graphs)
+    costs = told_costs(Priced(attribution, kernel_costs(attribution)), graphs)
     work, events = attribution.work, attribution.trace
     is_kernel = ~np.isin(events.kind[work.row], (EventKind.COPY, EventKind.MEMSET))
     rows = np.flatnonzero(work.has_region & is_kernel).tolist()

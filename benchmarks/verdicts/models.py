@@ -9,7 +9,7 @@ from typing import Any, Final
 import torch
 from torch import nn
 
-from benchmarks.verdicts import blocks
+from benchmarks.verdicts import blocks, blocks_fifth, blocks_fourth
 from benchmarks.verdicts.items_compiled import heads
 from benchmarks.verdicts.place import Place
 
@@ -124,11 +124,47 @@ def _mixed(width: int) -> Callable[[Place], tuple[nn.Module, ...]]:
     return make
 
 
+def _broken_sequences(width: int, batch: int, length: int) -> Model:
+    """Layers of five language models, each a graph of its own."""
+
+    def build(p: Place) -> Built:
+        w, count = p.d(width), heads(p, width, 64)
+        layers = (
+            blocks.GPTBlock(w, count),
+            blocks.BertBlock(w, count),
+            blocks.LlamaBlock(w, count, 1),
+            blocks_fourth.T5Block(w, count),
+            blocks_fifth.ParallelBlock(w, count),
+        )
+        return p.module(blocks.Broken(*layers), BF16), (p.randn(batch, length, width, dtype=BF16),)
+
+    return Model(f"broken_sequences_{width}_{batch}x{length}", build)
+
+
+def _broken_images(channels: int, batch: int, side: int) -> Model:
+    """Stages of five image models, each a graph of its own."""
+
+    def build(p: Place) -> Built:
+        c = p.d(channels)
+        stages = (
+            blocks.MobileBlock(c),
+            blocks.ResNetBlock(c),
+            blocks.UNetBlock(c, min(32, c)),
+            blocks_fourth.SqueezeBlock(c),
+            blocks_fifth.ShuffleBlock(c),
+        )
+        return p.module(blocks.Broken(*stages)), (p.randn(batch, channels, side, side),)
+
+    return Model(f"broken_images_{channels}_{batch}x{side}", build)
+
+
 MODELS: Final[tuple[Model, ...]] = (
     _broken("256", 256, 64, _mixed(256)),
     _broken("1024", 1024, 256, _mixed(1024)),
     _broken("2048_many_rows", 2048, 8192, _mixed(2048)),
     _broken("4096_few_rows", 4096, 16, _mixed(4096)),
+    _broken_sequences(768, 2, 256),
+    _broken_images(128, 4, 28),
     _mlp(256, 64, 64),
     _mlp(512, 24, 512),
     _mlp(1024, 12, 1024, BF16),

@@ -5,15 +5,16 @@ from __future__ import annotations
 import shutil
 import zipfile
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final
 
 from analyzer.core.errors import UserProgramError
 from benchmarks.verdicts import ncu
+from benchmarks.verdicts.counted_before import check_same, done, joined, kept, session_of
 from benchmarks.verdicts.ncu import Counting
 from benchmarks.verdicts.processes import module_command, run
-from benchmarks.verdicts.recorded import TRACED_FILE, CounterRecording, ItemSet, KernelCounters, Machine, Traced
+from benchmarks.verdicts.recorded import TRACED_FILE, CounterRecording, ItemSet, KernelCounters, Traced
 from benchmarks.verdicts.stopwatch import Stopwatch
 from benchmarks.verdicts.store import read, write
 from benchmarks.verdicts.workplace import last_lines, measure_machine, working_folder, zip_traces
@@ -23,6 +24,8 @@ LOG: Final = "counters.log"
 TRACES: Final = "counters.traces.zip"
 TRACED_SHARE: Final = 0.45
 """Of the budget, at most, for the profiled process: it compiles, ncu then finds everything compiled."""
+
+ADDED: Final = "judged by the first session's measurement of the device, to which more was added on"
 
 UNKNOWN_L2_BYTES: Final = 50_000_000
 """Taken where the device was not measured: an H100 has 50 MB, an H200 as much by its data sheet."""
@@ -41,31 +44,53 @@ class Wanted:
         return ["--set", str(self.items), *(["--only", *self.only] if self.only else [])]
 
 
-def record_counters(out: Path, device: str, watch: Stopwatch, wanted: Wanted) -> Path:
-    """Record into `out`, and leave there what has been measured whenever it ends."""
+def record_counters(out: Path, device: str, watch: Stopwatch, wanted: Wanted, *, resumes: bool = False) -> Path:
+    """Record into `out`, and leave there what has been measured whenever it ends.
+
+    With `resumes` the items that were traced and counted there before stay, and only the rest is run. Raises UsageError
+    where those are of another set, device or release, and UnreadableFileError.
+    """
+    before = kept(out / FILE, out / TRACES, wanted.items, device) if resumes else None
+    if before is not None:
+        watch.say(f"{len(done(before))} items were counted before")
     with working_folder(out / LOG) as work:
-        _record(out, work, device, watch, wanted)
+        _record(out, work, device, watch, wanted, before)
     return out / FILE
 
 
-def _record(out: Path, work: Path, device: str, watch: Stopwatch, wanted: Wanted) -> None:
-    machine = measure_machine(work, device, watch)
+def _record(
+    out: Path, work: Path, device: str, watch: Stopwatch, wanted: Wanted, before: CounterRecording | None
+) -> None:
+    machine, version = measure_machine(work, device, watch), ncu.version() if device == "cuda" else None
+    if before is not None:
+        check_same(before, machine, version)
+    base = before or CounterRecording(machine, Traced((), ()), (), version, items=wanted.items)
+    (work / "done.names").write_text("\n".join(sorted(done(base))))
     arguments = ["--device", device, "--out", str(work), "--budget-s", f"{watch.budget_s * TRACED_SHARE:.0f}"]
-    arguments += wanted.arguments
+    arguments += [*wanted.arguments, "--without", str(work / "done.names")]
+    arguments += ["--first-batch", str(len(base.traced.batches))]
     cache = work / "inductor"
     limit_s = min(watch.left_s, watch.budget_s * TRACED_SHARE + 45.0)
     run(module_command("traced", *arguments), work / "traced.log", limit_s, TORCHINDUCTOR_CACHE_DIR=str(cache))
     recorded = _traced(work)
     ran = sum(item.step is not None for item in recorded.items)
     watch.say(f"{ran} of {len(recorded.items)} items under torch.profiler")
-    zip_traces(work, [b.trace for b in recorded.batches], out / TRACES)
-    keep = _Keeper(out, (machine, wanted.items), recorded, ncu.version() if device == "cuda" else None)
+    keep = _Keeper(out, base, recorded, None if before is None else machine.date)
+    zip_traces(work, [*keep.traces, *_tables(out / TRACES, before)], out / TRACES)
     keep.write((), ("no ncu here: nothing was counted",) if keep.ncu is None else ())
     if keep.ncu is not None:
         _count(keep, work, device, watch)
         with zipfile.ZipFile(out / TRACES, "a", zipfile.ZIP_DEFLATED) as archive:
             for csv in sorted(work.glob("*.csv")):
                 archive.write(csv, f"ncu/{csv.name}")
+
+
+def _tables(archive: Path, before: CounterRecording | None) -> list[str]:
+    """What `ncu` printed in earlier sessions."""
+    if before is None:
+        return []
+    with zipfile.ZipFile(archive) as found:
+        return [name for name in found.namelist() if name.startswith("ncu/")]
 
 
 def _traced(work: Path) -> Traced:
@@ -76,24 +101,34 @@ def _traced(work: Path) -> Traced:
 
 
 class _Keeper:
-    """Writes the recording as it grows."""
+    """Writes the recording as it grows: `base` is what was there before `traced`, `later` the date of this session
+    where something was.
+    """
 
-    def __init__(self, out: Path, what: tuple[Machine, ItemSet], recorded: Traced, version: str | None) -> None:
+    def __init__(self, out: Path, base: CounterRecording, traced: Traced, later: str | None = None) -> None:
         self._out = out
-        self._machine, self._items = what
-        self.traced = recorded
-        self.ncu = version
+        self._base = base
+        self._later = later
+        self.traced = traced
+        self.ncu = base.ncu
+        self.session = session_of(base.counters)
+
+    @property
+    def traces(self) -> list[str]:
+        return [batch.trace for batch in joined(self._base, self.traced, ()).traced.batches]
 
     def write(self, counters: tuple[KernelCounters, ...], notes: tuple[str, ...]) -> None:
-        found = CounterRecording(self._machine, self.traced, counters, self.ncu, notes, self._items)
-        write(found, self._out / FILE)
+        added = () if self._later is None else (f"{ADDED} {self._later}",)
+        earlier = tuple(note for note in self._base.notes if note.startswith(ADDED))
+        found = joined(self._base, self.traced, counters)
+        write(replace(found, notes=tuple(dict.fromkeys((*earlier, *added, *notes)))), self._out / FILE)
 
     def items(self, *, is_cold: bool) -> tuple[str, ...]:
         """Those whose working set is larger than the last-level cache, or is not.
 
         They are spread, so that a run which ends early has some of all.
         """
-        limit = self._machine.device.l2_bytes or UNKNOWN_L2_BYTES
+        limit = self._base.machine.device.l2_bytes or UNKNOWN_L2_BYTES
         ran = [i for i in self.traced.items if i.step is not None and i.working_set_bytes is not None]
         names = [i.name for i in ran if ((i.working_set_bytes or 0) > limit) == is_cold]
         return tuple(names[0::3] + names[1::3] + names[2::3])
@@ -108,7 +143,9 @@ def _count(keep: _Keeper, work: Path, device: str, watch: Stopwatch) -> None:
     warm, cold = keep.items(is_cold=False), keep.items(is_cold=True)
     watch.say(f"{keep.ncu}: {len(warm)} items with warm caches, {len(cold)} with flushed ones")
     names = [(names, is_cold) for names, is_cold in ((warm, False), (cold, True)) if names]
-    runs = [Counting(f"{'cold' if c else 'warm'}0", n, c, device, work, work / "inductor") for n, c in names]
+    runs = [
+        Counting(f"{'cold' if c else 'warm'}{keep.session}", n, c, device, work, work / "inductor") for n, c in names
+    ]
     if not runs:
         keep.write((), ("no item ran: nothing was counted",))
         return
@@ -117,11 +154,11 @@ def _count(keep: _Keeper, work: Path, device: str, watch: Stopwatch) -> None:
         log, csv = work / "ncu.log", work / f"{runs[0].name}.csv"
         keep.write((), (f"ncu counted nothing: {last_lines(log)} {last_lines(csv)}",))
         return
-    for done, one in enumerate(runs[1:], start=1):
+    for number, one in enumerate(runs[1:], start=1):
         watch.say(f"{len(counted)} kernels counted so far")
         keep.write(counted, ("ended early",))
         if not watch.is_over:
-            counted += ncu.count(way, one, _part_s(runs[done:], watch))
+            counted += ncu.count(way, one, _part_s(runs[number:], watch))
     watch.say(f"{len(counted)} kernels counted")
     asked, seen = {*warm, *cold}, {c.item for c in counted}
     is_whole = not way.has_ranges or asked <= seen

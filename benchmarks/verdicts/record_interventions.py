@@ -30,6 +30,7 @@ READY_LIMIT_S: Final = {"cuda": 120.0, "cpu": 600.0}
 GRACE_S: Final = 1.0
 MEASURE_LIMIT_S: Final = {"cuda": 45.0, "cpu": 300.0}
 SCALING_S: Final = 40.0
+SPENT: Final = "the budget was spent before it"
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,7 +119,7 @@ def _record(here: _Here, targets: Sequence[str], jobs: int, kept: _Base | None) 
 
 
 def _left(targets: Sequence[str]) -> list[ModelRun]:
-    return [ModelRun(run_name(target), error="the budget was spent before it") for target in targets]
+    return [ModelRun(run_name(target), error=SPENT) for target in targets]
 
 
 def _on(machine: Machine, run: ModelRun) -> ModelRun:
@@ -200,10 +201,16 @@ def _measured(started: _Started, limit_s: float | None, work: Path, watch: Stopw
     try:
         found = read(file, ModelRun)
     except UnreadableFileError:
-        reason = "not measured in time" if limit_s is not None else "not compiled in time"
-        found = ModelRun(started.name, error=f"{reason}: {last_lines(work / f'{started.name}.log')[-200:]}")
+        found = ModelRun(started.name, error=_why(limit_s is not None, work / f"{started.name}.log", watch))
     watch.say(f"{started.name}: {found.error or f'{len(found.replays)} replays'}"[:300])
     return found
+
+
+def _why(was_ready: bool, log: Path, watch: Stopwatch) -> str:
+    """Why nothing was measured. A model that was ready when the time was over only says that it was interrupted."""
+    if was_ready and watch.is_over:
+        return SPENT
+    return f"not {'measured' if was_ready else 'compiled'} in time: {last_lines(log)[-200:]}"
 
 
 def _scaled(path: Path) -> ScaledRuns | None:

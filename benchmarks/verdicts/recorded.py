@@ -18,14 +18,15 @@ TRACED_FILE: Final = "traced.json.gz"
 
 
 class ItemSet(StrEnum):
-    """Which list of items was recorded: the one that the roofs were chosen on, two that were held out to test them, and
-    whose missing formulas were then added, or the one that judges the formulas since.
+    """Which list of items was recorded: the one that the roofs were chosen on, three that were held out to test them,
+    and whose missing formulas were then added, or the one that judges the formulas since.
     """
 
     FIRST = "first"
     HELD_OUT = "held_out"
     THIRD = "third"
     FOURTH = "fourth"
+    FIFTH = "fifth"
 
 
 @dataclass(frozen=True, slots=True)

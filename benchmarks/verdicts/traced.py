@@ -23,6 +23,7 @@ BATCH: Final = 24
 """Items held at once: the largest batch takes some 12 GB."""
 
 ERROR_CHARACTERS: Final = 200
+SPENT: Final = "the budget was spent before it"
 
 
 def main() -> int:
@@ -32,25 +33,38 @@ def main() -> int:
     parser.add_argument("--budget-s", type=float, required=True)
     parser.add_argument("--set", type=ItemSet, default=ItemSet.FIRST)
     parser.add_argument("--only", nargs="*", default=[])
+    parser.add_argument("--without", type=Path, help="a file with the name of an item that is done a line")
+    parser.add_argument("--first-batch", type=int, default=0)
     arguments = parser.parse_args()
+    done = frozenset(arguments.without.read_text().split()) if arguments.without is not None else frozenset()
     items = [i for i in items_of(arguments.set) if not arguments.only or i.name.startswith(tuple(arguments.only))]
+    items = [i for i in items if i.name not in done]
+    watch = Stopwatch(arguments.budget_s, "traced")
     with torch.no_grad():
-        trace_items(items, arguments.device, arguments.out, Stopwatch(arguments.budget_s, "traced"))
+        trace_items(items, arguments.device, arguments.out, watch, arguments.first_batch)
     return 0
 
 
-def trace_items(items: Sequence[Item], device: str, out: Path, watch: Stopwatch) -> Traced:
-    """Record the items into `out`, batch by batch; what was recorded is written after each batch."""
+def trace_items(items: Sequence[Item], device: str, out: Path, watch: Stopwatch, first: int = 0) -> Traced:
+    """Record the items into `out`, batch by batch, of which the first has the number `first`; what was recorded is
+    written after each batch. An item that was not reached says so.
+    """
     compiler = WatchedCompiler(device)
     place = Place(device, None if device == "cuda" else SMALL_SIDE, compiler)
     found: list[TracedItem] = []
     batches: list[TracedBatch] = []
+    if not items:
+        write(Traced((), ()), out / TRACED_FILE)
+        return Traced((), ())
     _discard_first(device, compiler, out, place)
     for start in range(0, len(items), BATCH):
         if watch.is_over:
             watch.say(f"the budget is spent: {len(items) - start} items left out")
+            number = first + len(batches)
+            found += [TracedItem(i.name, i.family, i.tf32, number, None, error=SPENT) for i in items[start:]]
+            write(Traced(tuple(found), tuple(batches)), out / TRACED_FILE)
             break
-        _batch(items[start : start + BATCH], place, compiler, out, (found, batches), watch)
+        _batch(items[start : start + BATCH], place, compiler, (out, first), (found, batches), watch)
         write(Traced(tuple(found), tuple(batches)), out / TRACED_FILE)
         if device == "cuda":
             torch.cuda.empty_cache()
@@ -63,16 +77,17 @@ def _batch(
     items: Sequence[Item],
     place: Place,
     compiler: WatchedCompiler,
-    out: Path,
+    where: tuple[Path, int],
     into: tuple[list[TracedItem], list[TracedBatch]],
     watch: Stopwatch,
 ) -> None:
     found, batches = into
-    number, ready, before = len(batches), list[Ready](), len(compiler.graphs())
+    out, first = where
+    number, ready, before = first + len(batches), list[Ready](), len(compiler.graphs())
     for item in items:
         try:
             if watch.is_over:
-                raise TimeoutError("the budget was spent before it")
+                raise TimeoutError(SPENT)
             one = make_ready(lambda item=item: item.build(place), place.device, item.tf32)  # type: ignore[misc]
         except Exception as error:  # an item that this device or this torch does not have costs itself only
             reason = f"{type(error).__name__}: {error}"[:ERROR_CHARACTERS]

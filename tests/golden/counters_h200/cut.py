@@ -1,6 +1,6 @@
 """Makes this golden of a recording of `python -m benchmarks.verdicts record counters`.
 
-    python -m tests.golden.counters_h200.cut RECORDING
+    python -m tests.golden.counters_h200.cut RECORDING [GOLDEN]
 
 What judging reads stays: of the traces the rows of kernels, launches, operators, steps and links with the fields that
 our reader knows, without those of torch's own bookkeeping; of the items and graphs all. A file of more than 100 KB is
@@ -56,4 +56,4 @@ def _slim(event: dict[str, Any]) -> dict[str, Any]:
 
 
 if __name__ == "__main__":
-    main(Path(sys.argv[1]))
+    main(*map(Path, sys.argv[1:3]))

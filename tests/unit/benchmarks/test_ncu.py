@@ -96,7 +96,8 @@ def test_ncu_starts_once_for_warm_and_once_for_flushed_caches(tmp_path: Path, mo
     items = tuple(TracedItem(n, "matmul", False, 0, i, size) for i, (n, size) in enumerate(sizes.items()))
     failed = TracedItem("failed", "matmul", False, 0, None, error="no")
     machine = Machine(Device("cuda", "H200", Source.MEASURED), Versions("1", "3.12", "2.11"), "2026-01-01")
-    keep = record_counters._Keeper(tmp_path, (machine, ItemSet.THIRD), Traced((*items, failed), ()), "Version 1")
+    base = CounterRecording(machine, Traced((), ()), (), "Version 1", items=ItemSet.THIRD)
+    keep = record_counters._Keeper(tmp_path, base, Traced((*items, failed), ()))
     record_counters._count(keep, tmp_path, "cuda", Stopwatch(6000.0, "test"))
     found = read(tmp_path / record_counters.FILE, CounterRecording)
     assert [(c.run, c.is_cold) for c in found.counters] == [("warm0", False), ("cold0", True)]

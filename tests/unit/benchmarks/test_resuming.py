@@ -186,6 +186,15 @@ def test_what_cannot_be_added_to_is_said(tmp_path: Path, waves: list[str]) -> No
     assert waves == []
 
 
+def test_a_model_that_waited_until_the_time_was_over_says_so_and_not_that_it_was_interrupted(tmp_path: Path) -> None:
+    log = tmp_path / "a.log"
+    log.write_text("Traceback\nKeyboardInterrupt\n")
+    over = Stopwatch(0.0, "test")
+    assert record_interventions._why(True, log, over) == record_interventions.SPENT
+    assert record_interventions._why(True, log, watch()) == "not measured in time: Traceback\nKeyboardInterrupt"
+    assert record_interventions._why(False, log, over).startswith("not compiled in time: Traceback")
+
+
 def test_every_machine_is_named_once(tmp_path: Path, waves: list[str]) -> None:
     recorded(tmp_path, has_pairs=False)
     record_interventions.record_interventions(tmp_path, "cuda", ("b", "c"), 2, watch(), resumes=True)

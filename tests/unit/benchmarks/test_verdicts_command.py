@@ -13,7 +13,7 @@ import pytest
 from benchmarks.verdicts.__main__ import main
 from benchmarks.verdicts.case_report import CaseRecording, CaseRun
 from benchmarks.verdicts.item import Item
-from benchmarks.verdicts.items import FOURTH_ITEMS, HELD_OUT_ITEMS, ITEMS, THIRD_ITEMS, by_name, items_of
+from benchmarks.verdicts.items import FIFTH_ITEMS, FOURTH_ITEMS, HELD_OUT_ITEMS, ITEMS, THIRD_ITEMS, by_name, items_of
 from benchmarks.verdicts.machine_paths import without_paths
 from benchmarks.verdicts.markdown import page
 from benchmarks.verdicts.models import MODELS
@@ -35,10 +35,11 @@ def test_there_are_as_many_items_and_graphs_as_asked() -> None:
     assert any(pair.flops_ratio != pair.bytes_ratio for pair in PAIRS)
 
 
-ALL_ITEMS = (*ITEMS, *HELD_OUT_ITEMS, *THIRD_ITEMS, *FOURTH_ITEMS)
+ALL_ITEMS = (*ITEMS, *HELD_OUT_ITEMS, *THIRD_ITEMS, *FOURTH_ITEMS, *FIFTH_ITEMS)
+SETS = [HELD_OUT_ITEMS, THIRD_ITEMS, FOURTH_ITEMS, FIFTH_ITEMS]
 
 
-@pytest.mark.parametrize("items", [HELD_OUT_ITEMS, THIRD_ITEMS, FOURTH_ITEMS], ids=["held_out", "third", "fourth"])
+@pytest.mark.parametrize("items", SETS, ids=["held_out", "third", "fourth", "fifth"])
 def test_a_set_has_the_families_of_the_first_and_blocks_of_ten_models(items: tuple[Item, ...]) -> None:
     assert len(items) >= 130
     assert {item.family for item in items} == {item.family for item in ITEMS}
@@ -95,11 +96,6 @@ def test_a_recording_goes_to_one_place(where: list[str]) -> None:
     with pytest.raises(SystemExit) as left:
         main(["record", "cases", *where])
     assert left.value.code == 2
-
-
-def test_counters_are_not_added_to(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["record", "counters", "--into", str(tmp_path)]) == 2
-    assert "in one go" in capsys.readouterr().err
 
 
 def test_the_same_recording_gives_the_same_page(tmp_path: Path) -> None:
