@@ -14,7 +14,8 @@ from collectors.effects import Results
 from collectors.kept_numbers import is_number
 from collectors.outputs import gpu_bytes
 from collectors.tensor_parts import computable
-from optimizers.changed_meaning import allowed_for
+from optimizers.allowances import FACTOR, allowed_for, as_far_as, floor
+from optimizers.drawn import no_draw
 from optimizers.likeness import (
     Sizes,
     all_finite,
@@ -32,30 +33,15 @@ from optimizers.likeness import (
     unsteady,
     without,
 )
-
-FACTOR: Final = 3.0
-"""A candidate may be three times as far from the reference as eager; torch's own benchmarks allow two to three
-(`multiplier` in torch/_dynamo/utils.py, `same`)."""
-
-FLOOR_EPS: Final = 4.0
-"""Where eager is exact by luck, so many units of the dtype's rounding are allowed: a fused kernel takes other,
-equally good, routines for exp and tanh, each right to one or two units."""
-
-SMALL_TENSOR: Final = 64
-"""Under so many elements the error of one run is luck, not a norm."""
-SMALL_FLOOR_EPS: Final = 64.0
-FLOOR_LIMIT: Final = 0.05
-"""No floor above 5 %, whatever the dtype."""
-
-
-FEW_ODDS: Final = 1000.0
-FEW_MARGIN: Final = 1.5
-"""The quotient of two equally good errors of n elements is over 1.5 x 1000^(1/n) once in a thousand times at most (F
-distribution with n and n degrees of freedom, its root): of a scalar loss, 3 would be passed once in five."""
+from optimizers.outshone import Outshone, is_part_of, outshone
 
 ACCUSED: Final = 10.0
 """Times what is allowed. The first batch norm of MobileNetV2, trained on a batch of 4, is 3.1 times as far off as
 eager, and right."""
+
+MOST_EXCUSED: Final = 0.3
+"""Beyond it torch's default is accused wherever it is wrong: half a gradient is off by a half, and in bfloat16 ten
+times what is allowed is more than that."""
 
 AS_GOOD: Final = 1.5
 """Times the error of torch's own default: a candidate within it is as good as what it is held against, however far off
@@ -72,6 +58,9 @@ bias before a batch norm, a sum of 784 elements, was 46 such units under torch.c
 
 NOISE_SHARE: Final = 0.01
 """Of the largest result: beyond it a wider run that gives next to nothing is itself in doubt."""
+
+OF_ONE_SIZE: Final = 2.0
+"""Times the truth: two draws of the size of the truth are no further from it and from each other."""
 
 USELESS: Final = 0.9
 """A result of zeros is off by exactly 1: an allowance near that would let anything through. Where eager itself gets as
@@ -105,6 +94,7 @@ class Judge:
     """Python numbers that are the same whatever the weights and the inputs: no rounding can have changed them."""
     sizes: Sizes = field(default_factory=Sizes, repr=False)
     """Of eager's results."""
+    outshone: Outshone = field(default_factory=Outshone, repr=False)
 
     def doubts(self, accuracy: Accuracy) -> bool:
         """Whether what was found wrong may be luck: a value next to where a ReLU or a comparison turns falls on one
@@ -117,7 +107,7 @@ class Judge:
         """The same judge, who knows how far off eager runs get whose weights are rounded otherwise."""
         errors = list(self.shaken_errors or [0.0] * len(self.eager))
         for results in runs:
-            results = without(results, self.uncompared)
+            results = self.asked(results)
             if mismatch(self.eager, results) is None:
                 errors = [max(error, self._off(index, results[index][1])) for index, error in enumerate(errors)]
         return replace(self, shaken_errors=tuple(errors))
@@ -126,8 +116,8 @@ class Judge:
         """The same judge of a random step, who knows how far off eager runs of further seeds get."""
         wiser = self
         for results in runs:
-            wiser = wiser.without(unlike_in_kind(wiser.eager, without(results, wiser.uncompared)))
-            known = without(results, wiser.uncompared)
+            wiser = wiser.without(unlike_in_kind(wiser.eager, wiser.asked(results)))
+            known = wiser.asked(results)
             wiser = replace(wiser.shaken([known]), drawn=wiser.drawn | unlike(wiser.eager, known))
         return wiser
 
@@ -136,9 +126,19 @@ class Judge:
         numbers = frozenset(path for path, _ in self.eager if is_number(path)) if elsewhere else frozenset()
         return replace(self, fixed=numbers.difference(*(unlike(self.eager, results) for results in elsewhere)))
 
+    def asked(self, results: Results) -> Results:
+        """What is compared of these results: those that are, and the parts that their largest values outshine."""
+        return self.outshone.added(without(results, self.uncompared), self.uncompared)
+
+    def by_parts(self) -> Judge:
+        """The same judge, who asks of the parts that the largest values outshine as of results of their own."""
+        found = replace(self, outshone=outshone(self.eager))
+        wide = None if self.reference is None else found.asked(self.reference)
+        return replace(found, eager=found.asked(self.eager), reference=wide)
+
     def without(self, paths: Collection[str]) -> Judge:
         """The same judge, who asks nothing of what lies at these paths."""
-        stays = [index for index, (path, _) in enumerate(self.eager) if path not in paths]
+        stays = [i for i, (path, _) in enumerate(self.eager) if path not in paths and not is_part_of(path, paths)]
         return replace(
             self,
             reference=None if self.reference is None else tuple(self.reference[index] for index in stays),
@@ -152,7 +152,7 @@ class Judge:
 
     def wrong_in(self, results: Results) -> frozenset[str]:
         """The paths at which these results are wrong, are missing, or are and should not be."""
-        known = dict(without(results, self.uncompared))
+        known = dict(self.asked(results))
         odd = unlike_in_kind(self.eager, tuple(known.items()))
         both = ((index, path) for index, (path, _) in enumerate(self.eager) if path not in odd)
         return odd.union(path for index, path in both if not self._judge_one(index, path, known[path]).is_right)
@@ -161,7 +161,7 @@ class Judge:
         """The paths of the whole numbers among these that are other random ones than eager's: nothing is said of their
         values.
         """
-        known = without(results, self.uncompared)
+        known = self.asked(results)
         if mismatch(self.eager, known) is not None:
             return ()
         whole = (index for index, (_, tensor) in enumerate(known) if is_whole(tensor) and self._is_drawn(index))
@@ -171,7 +171,7 @@ class Judge:
         """The paths at which these results are as far off as zeros would be, as eager's own are when its weights are
         rounded otherwise: nothing is said of their single values.
         """
-        known = without(results, self.uncompared)
+        known = self.asked(results)
         if self.shaken_errors is None or mismatch(self.eager, known) is not None:
             return ()
         chaotic = (index for index in range(len(known)) if self._is_chaotic(index) and not self._is_drawn(index))
@@ -194,7 +194,7 @@ class Judge:
 
         Where those are wrong beyond doubt themselves, they are no measure of anything.
         """
-        default = without(default, self.uncompared)
+        default = self.asked(default)
         if self.is_random or mismatch(self.eager, default) is not None:
             return self
         alone = replace(self, default_errors=())
@@ -218,7 +218,7 @@ class Judge:
 
         Under `changes` of meaning that the user allowed a tensor may be `allowed_for` them off as well.
         """
-        results = without(results, self.uncompared)
+        results = self.asked(results)
         shape = mismatch(self.eager, results)
         if shape is not None:
             return self._wrong(shape)
@@ -252,22 +252,24 @@ class Judge:
         kind = AccuracyReference.EAGER if truth is eager else self.kind
         error = relative_error(tensor, truth)
         eager_error = max(relative_error(spread, truth), self._shaken_error(index), self._repeat_error(index))
-        own = max(_factor(tensor) * eager_error, _floor(path, tensor), AS_GOOD * self._default_error(index))
+        own = max(as_far_as(eager_error, tensor), floor(path, tensor), AS_GOOD * self._default_error(index))
         allowed = max(own, allowed_for(changes))
-        fades = None
-        if self._is_chaotic(index):
-            fades = _fades(tensor, min(size(eager), size(truth)))
-        elif not is_drawn:
+        odd = None
+        if is_drawn:
+            odd = no_draw(tensor, eager, spread) if eager_error < OF_ONE_SIZE else None
+        elif self._is_chaotic(index):
+            odd = _of_another_size(tensor, (size(eager), size(truth)))
+        else:
             allowed = min(allowed, USELESS)
         return Accuracy(
             reference=kind,
             error=error,
             eager_error=eager_error,
             allowed=allowed,
-            is_right=error <= allowed and fades is None,
+            is_right=error <= allowed and odd is None,
             is_random=self.is_random,
             worst=path,
-            detail=fades,
+            detail=odd,
         )
 
     def _default_error(self, index: int) -> float:
@@ -301,11 +303,13 @@ class Judge:
         if noise <= NOISE * size(wide):
             return False
         # Last, as it reads every other result, and few come so far.
+        assert self.reference is not None
+        rounding = max(torch.finfo(tensor.dtype).eps, self.sizes.typical_error(self.eager, self.reference))
         others = ((path, one) for path, one in self.eager if not (is_whole(one) or one.is_meta or is_number(path)))
         sizes = map(self.sizes.of, others)
         largest = max(sizes, default=0.0)
-        cancelled = min(NOISE_SHARE, CANCELLED_EPS * torch.finfo(tensor.dtype).eps) * largest
-        return noise <= NOISE_SHARE * largest and size(tensor) <= max(NOISE * noise, cancelled)
+        cancelled = min(NOISE_SHARE, CANCELLED_EPS * rounding) * largest
+        return noise <= cancelled and size(tensor) <= max(NOISE * noise, cancelled)
 
     def _truth(self, index: int, eager: torch.Tensor) -> torch.Tensor:
         """The reference of one tensor; eager itself where the wider run came to nothing comparable."""
@@ -314,8 +318,11 @@ class Judge:
         wide = self.reference[index][1]
         if wide.is_meta:
             return eager
-        is_comparable = wide.shape == eager.shape and all_finite(wide[torch.isfinite(computable(eager))])
-        return wide if is_comparable and relative_error(eager, wide) < USELESS else eager
+        if wide.shape != eager.shape or not all_finite(wide[torch.isfinite(computable(eager))]):
+            return eager
+        # What rounds on purpose, as `y - y.bfloat16()` does, gives nothing where nothing is rounded.
+        has_size = self.sizes.of(self.eager[index]) <= NOISE * size(wide)
+        return wide if has_size and relative_error(eager, wide) < USELESS else eager
 
     def _exact(self, index: int, path: str, eager: torch.Tensor, tensor: torch.Tensor) -> Accuracy:
         """Whole numbers are equal, or as many differ as do in eager itself when its weights are rounded otherwise: the
@@ -323,7 +330,7 @@ class Judge:
         """
         error = share_of_others(eager, tensor)
         shaken = self._shaken_error(index)
-        allowed = 1.0 if tensor.numel() == 1 and shaken > 0 else min(_factor(tensor) * shaken, USELESS)
+        allowed = 1.0 if tensor.numel() == 1 and shaken > 0 else min(as_far_as(shaken, tensor), USELESS)
         detail = None
         if self._is_drawn(index):
             detail = "random whole numbers: not compared" if error > 0 else None
@@ -353,6 +360,8 @@ def judge_of(runs: tuple[Results, Results, Results], kind: AccuracyReference, wi
     again, other = without(again, left_out), without(other, left_out)
     judge = Judge(kind, wide, eager).without(left_out)
     is_random = _are_of_other_draws(judge.eager, again, other)
+    judge = judge.by_parts()
+    again, other = judge.asked(again), judge.asked(other)
     pairs_of_runs = zip(judge.eager, again, strict=True)
     repeated = tuple(
         0.0 if is_alike(own, tensor) else judge._off(index, tensor)
@@ -374,24 +383,16 @@ def accused(accuracy: Accuracy | None) -> Accuracy | None:
     """The same, but wrong only beyond doubt: for torch's own default, of which it is an accusation and not a choice."""
     if accuracy is None or accuracy.is_right or accuracy.detail is not None:
         return accuracy
-    return replace(accuracy, is_right=accuracy.error <= ACCUSED * accuracy.allowed)
+    excused = max(accuracy.allowed, min(ACCUSED * accuracy.allowed, MOST_EXCUSED))
+    return replace(accuracy, is_right=accuracy.error <= excused)
 
 
-def _fades(tensor: torch.Tensor, least: float) -> str | None:
-    """What is wrong with a result whose size is no part of `least`; None where it is."""
+def _of_another_size(tensor: torch.Tensor, sizes: Sequence[float]) -> str | None:
+    """What is wrong with a result that is FACTOR times smaller or larger than all of these; None where it is not."""
     own = size(tensor)
-    return f"its values are of size {own:.2g}, the model's own of {least:.2g}" if own * FACTOR < least else None
-
-
-def _factor(tensor: torch.Tensor) -> float:
-    few = FEW_MARGIN * math.pow(FEW_ODDS, 1 / max(tensor.numel(), 1))
-    return max(FACTOR, few)
-
-
-def _floor(path: str, tensor: torch.Tensor) -> float:
-    # A Python float may come of a float32: its own 53 bits say nothing of how it was made.
-    eps = torch.finfo(torch.float32 if is_number(path) else tensor.dtype).eps
-    return min(FLOOR_LIMIT, eps * (SMALL_FLOOR_EPS if tensor.numel() < SMALL_TENSOR else FLOOR_EPS))
+    if min(sizes) <= own * FACTOR and own <= max(sizes) * FACTOR:
+        return None
+    return f"its values are of size {own:.2g}, the model's own of {sizes[0]:.2g}"
 
 
 def _said(number: torch.Tensor) -> str:

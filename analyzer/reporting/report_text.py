@@ -107,7 +107,7 @@ def accuracy_text(accuracy: Accuracy) -> str:
         f"(eager {quantities.error_size(accuracy.eager_error)}, allowed {quantities.error_size(accuracy.allowed)})"
     )
     worst = f", worst at {plain(accuracy.worst, 60)}" if accuracy.worst else ""
-    random = "; outputs are random, compared by their distribution" if accuracy.is_random else ""
+    random = "; outputs are random: two draws of the model are the measure" if accuracy.is_random else ""
     return sizes + worst + random
 
 

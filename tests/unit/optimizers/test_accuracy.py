@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 
 from analyzer.core.trial import Accuracy, AccuracyReference
 from optimizers import likeness
-from optimizers.accuracy import ACCUSED, FACTOR, FLOOR_LIMIT, Judge, accused, judge_of
+from optimizers.accuracy import ACCUSED, Judge, accused, judge_of
+from optimizers.allowances import FACTOR, FLOOR_LIMIT
 from optimizers.likeness import are_equal, relative_error, size
 
 torch.manual_seed(0)
@@ -420,6 +421,34 @@ def test_whole_numbers_may_differ_where_eagers_do_by_rounding_alone() -> None:
 def test_nothing_is_doubted_that_luck_does_not_make(wrong: torch.Tensor) -> None:
     judge = a_judge(ONES, ONES.double())
     assert not judge.doubts(judge.judge(named(wrong)))
+
+
+@pytest.mark.parametrize("share", [0.5, 0.0, -1.0, 2.0])
+def test_luck_excuses_no_half_of_a_single_number(share: float) -> None:
+    """A mean in bfloat16, off by 0.0035 in eager: half of it was within 1500 times that."""
+    mean = torch.tensor(0.3359375, dtype=torch.bfloat16)
+    judge = a_judge(mean, torch.tensor(0.33476, dtype=torch.float64))
+    assert is_right(judge, mean + 0.004)
+    assert not is_right(judge, mean * share)
+    assert not judge.shaken([named(mean * 1.01)]).judge(named(mean * share)).is_right
+
+
+@pytest.mark.parametrize("kept", [0.0, -1.0, 8.0])
+def test_what_a_model_rounds_on_purpose_is_no_noise_though_a_wider_run_has_nothing_of_it(kept: float) -> None:
+    """`y - y.bfloat16().float()`: in float64 nothing is rounded, and torch.compile leaves both casts out."""
+    low = WIDE.float() - WIDE.float().bfloat16().float()
+    judge = Judge(AccuracyReference.FLOAT64, named(WIDE, torch.zeros_like(WIDE)), named(WIDE.float(), low))
+    assert is_right(judge, WIDE.float(), low)
+    assert not is_right(judge, WIDE.float(), low * kept)
+
+
+@pytest.mark.parametrize(("error", "is_right"), [(0.05, True), (0.25, True), (0.5, False), (2.0, False)])
+def test_the_default_is_accused_of_half_a_gradient_also_where_eager_is_off_by_a_hundredth(
+    error: float, is_right: bool
+) -> None:
+    found = accused(Accuracy(AccuracyReference.FLOAT64, error, 0.02, 0.06, is_right=False))
+    assert found is not None
+    assert found.is_right is is_right
 
 
 @pytest.mark.parametrize("is_random", [False, True])

@@ -13,10 +13,10 @@ from analyzer.core.graphs import Direction
 from analyzer.core.trial import AccuracyReference
 from collectors import torch_compat
 from optimizers.accuracy import judge_of
+from optimizers.allowances import CHANGED_LIMIT, CHANGED_UNITS, allowed_for
 from optimizers.candidates.base import RefusedError
 from optimizers.candidates.pair import changes_of, pair_of
 from optimizers.changed_graph import FIXED_LAYOUT, NO_ATTENTION, NO_CONVOLUTIONS, NO_HALF, NO_PRODUCTS, changed_graph
-from optimizers.changed_meaning import CHANGED_LIMIT, CHANGED_UNITS, allowed_for
 from optimizers.quantized_graph import NO_TORCHAO
 from tests.unit.optimizers.candidates_compiled import assert_same, compiled
 from tests.workloads import captured
