@@ -16,6 +16,7 @@ from analyzer.core.errors import UnreadableFileError, UsageError
 from analyzer.core.generated_code import GeneratedCode, StoredCode
 from analyzer.core.report import Report
 from analyzer.reporting.json import write_whole
+from analyzer.reporting.rows import graph_labels
 
 CODE_FOLDER: Final = "code"
 _SUFFIX: Final = ".py.gz"
@@ -78,16 +79,18 @@ def codes_of(report: Report, key: str) -> tuple[StoredCode, ...]:
 
 
 def asked_code(report: Report, asked: str) -> StoredCode:
-    """The one that `GRAPH` or `GRAPH=CANDIDATE` names: a graph by its key or the beginning of one, its chosen candidate
-    where none is named. Raises UsageError, which says what there is.
+    """The one that `GRAPH` or `GRAPH=CANDIDATE` names: a graph by its key or by what its row is called, or how either
+    begins; its chosen candidate where none is named. Raises UsageError, which says what there is.
     """
     graph, _, candidate = asked.partition("=")
-    keys = _keys_that_begin(report.generated_code, graph)
+    keys = _keys_that_begin(report.generated_code, graph) or _keys_called(report, graph)
     if not report.generated_code:
         raise UsageError("this run keeps no generated code", hint="`analyze model.py` keeps it where Inductor gave it")
     if len(keys) != 1:
         found = "more than one graph begins" if keys else "no graph with code begins"
-        named = ", ".join(keys or _keys_that_begin(report.generated_code, ""))
+        labels = {str(key): label for key, label in graph_labels(report.graphs).items()}
+        there = keys or _keys_that_begin(report.generated_code, "")
+        named = ", ".join(f"{key} ({labels[key]})" if key in labels else key for key in there)
         raise UsageError(f"{found} with {graph!r}", hint=f"name one of {named}")
     own = codes_of(report, keys[0])
     wanted = [code for code in own if not candidate or code.candidate == candidate]
@@ -95,6 +98,14 @@ def asked_code(report: Report, asked: str) -> StoredCode:
         names = ", ".join(f"{keys[0]}={code.candidate}" for code in own)
         raise UsageError(f"the code of {keys[0]} under {candidate!r} is not kept", hint=f"there is {names}")
     return wanted[0]
+
+
+def _keys_called(report: Report, begin: str) -> list[str]:
+    """The graphs with code whose rows are called so; where none is, those whose names begin so."""
+    kept = {code.key for code in report.generated_code}
+    labels = {str(key): label for key, label in graph_labels(report.graphs).items() if key in kept}
+    exact = [key for key, label in labels.items() if label == begin]
+    return exact or [key for key, label in labels.items() if label.startswith(begin)]
 
 
 def _keys_that_begin(codes: Sequence[StoredCode], begin: str) -> list[str]:

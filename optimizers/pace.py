@@ -37,7 +37,8 @@ class Pace:
 
     start_s: float = 0.0
     _trials_s: list[float] = field(default_factory=list)
-    _ratios: dict[str, list[float]] = field(default_factory=dict)
+    _ratios: dict[str, list[tuple[float, float]]] = field(default_factory=dict)
+    """By contender, the seconds of the default on a graph that had it, and how many times those it took itself."""
     _begun: set[str] = field(default_factory=set)
     """Single candidates that were compiled before: what the first of a run costs is spent."""
     _merged: dict[str, float] = field(default_factory=dict)
@@ -65,13 +66,17 @@ class Pace:
         if contender.merges and contender.compile_ratio:
             found = max(self._merged.get(target.digest, 0.0), ratio / contender.compile_ratio)
             self._merged[target.digest] = found
-        self._ratios.setdefault(contender.id, []).append(ratio / self._left(target, contender))
+        found_ratio = ratio / self._left(target, contender)
+        self._ratios.setdefault(contender.id, []).append((target.compile_s, found_ratio))
 
     def compile_s(self, proposal: Proposal) -> float:
-        """The longest that the contender took on another graph, relative to its default; else the table's ratio."""
+        """As long as it took on another graph, and by the table's ratio for what this one's default takes longer, for a
+        part of it every graph takes alike; by that ratio alone where it had none. The longest of these.
+        """
         target, contender = proposal.target, proposal.contender
-        ratio = max(self._ratios.get(contender.id, [contender.compile_ratio]))
-        return self._once_s(contender) + default_s(target) * ratio * self._left(target, contender)
+        known = self._ratios.get(contender.id, [(default_s(target), contender.compile_ratio)])
+        seconds = max(_grown_s(default_s(target), of, ratio, contender.compile_ratio) for of, ratio in known)
+        return self._once_s(contender) + seconds * self._left(target, contender)
 
     def _once_s(self, contender: Contender) -> float:
         return 0.0 if self._begun.issuperset(contender.parts) else contender.once_s
@@ -89,6 +94,15 @@ class Pace:
         """Compiling the default and what was built before once more, so that something new can stand beside them."""
         defaults = sum(default_s(target) for target in targets)
         return self.start_s + REBUILD_SHARE * (defaults + sum(self.compile_s(proposal) for proposal in built))
+
+
+def _grown_s(default: float, other: float, ratio: float, growth: float) -> float:
+    """What a graph of `default` seconds takes, where one of `other` took `ratio` times that: six graphs of a model were
+    expected to take 6 min each by the ratio of one that compiles in a moment, and took 30 s.
+    """
+    if default <= other or ratio <= growth:
+        return default * ratio
+    return other * ratio + (default - other) * growth
 
 
 def default_s(target: Target) -> float:

@@ -36,6 +36,8 @@ GATE_SCHEMA: Final = 1
 RUNS_SCHEMA: Final = 1
 """Of what `analyze a.py b.py --format json` prints; the reports in it have their own."""
 
+_MANY_DIGITS: Final = re.compile(rb"[0-9]{19}")
+"""As many as 2^63 has."""
 _UNSAFE: Final = re.compile("[\x7f-\x9f\u061c\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff]")
 """What JSON need not escape and a terminal may obey: DEL, the C1 controls (U+009B starts an escape sequence), marks
 that reorder or hide text. They only occur inside JSON strings, so the escaped text means the same."""
@@ -131,6 +133,8 @@ def decode_report(data: bytes, name: str) -> Report:
             why = f"report schema {schema} is not known here, only {REPORT_SCHEMA}"
             hint = "Another version of Graphbound wrote it: install that one, or run `analyze model.py` again."
             raise _of_another_release(data, name, why) or UnreadableFileError(f"{name}: {why}", hint=hint)
+        if _MANY_DIGITS.search(data) and _has_too_large(msgspec.json.decode(data)):
+            raise UnreadableFileError(f"{name}: not a report: it has a number beyond 64 bits", hint=_MADE_BY)
         return report_from_wire(msgspec.json.decode(data, type=WireReport))
     except msgspec.ValidationError as error:
         raise _not_a_report(data, name, error) from error
@@ -138,6 +142,18 @@ def decode_report(data: bytes, name: str) -> Report:
         raise UnreadableFileError(f"{name}: {_where_cut(error, len(data))}", hint=_MADE_BY) from error
     except ValueError as error:
         raise _not_a_report(data, name, error) from error
+
+
+def _has_too_large(value: Any) -> bool:
+    """Whether a whole number lies in it that no clock counts to, and no float holds."""
+    match value:
+        case int():
+            return not -(2**63) <= value < 2**63
+        case dict():
+            return any(map(_has_too_large, value.values()))
+        case list():
+            return any(map(_has_too_large, value))
+    return False
 
 
 def _not_a_report(data: bytes, name: str, error: Exception) -> UnreadableFileError:

@@ -43,7 +43,7 @@ def region_rows(report: Report) -> tuple[RegionRow, ...]:
     """
     whole_ns = step_ns(report)
     graphs = tuple(graph for graph in report.graphs if graph.is_in_step)
-    labels = _labels(graphs)
+    labels = graph_labels(graphs)
     rows = [_gap_row(gap, whole_ns, labels) for gap in report.eager_gaps if gap.key.after is None]
     for graph in graphs:
         rows.append(_graph_row(graph, whole_ns, labels[graph.key]))
@@ -119,7 +119,7 @@ def _edge(key: GapKey, labels: Mapping[GraphKey, str]) -> str:
     return "at the end" if key.before is None else f"after {labels.get(key.after, key.after.digest)}"
 
 
-def _labels(graphs: Sequence[GraphReport]) -> dict[GraphKey, str]:
+def graph_labels(graphs: Sequence[GraphReport]) -> dict[GraphKey, str]:
     """What each graph is called. Two may begin on the same line, in two layers of one class: then the compile id
     tells them apart.
     """

@@ -99,6 +99,8 @@ class Candidate:
             return None
         if self.is_eager:
             return "the backward of an eager graph is eager with its forward"
+        if self.directions == (Direction.INFERENCE,):
+            return "it is for inference alone, and this graph is trained"
         return f"it is for {' and '.join(self.directions)} alone, this graph is a {direction} one"
 
     @property

@@ -17,6 +17,7 @@ from analyzer.core.plan import Choice, Plan
 from analyzer.core.report import Report
 from analyzer.measured import Measured
 from analyzer.reporting.json import decode_report, encode_report
+from analyzer.reporting.rows import graph_labels
 from tests.reports import a_key, a_report
 from tests.unit.fake_driver import VERSIONS, FakeDriver
 
@@ -110,6 +111,18 @@ def test_the_chosen_candidate_comes_first() -> None:
     assert report.graphs[0].chosen == "cuda_graphs"
     assert [code.candidate for code in codes_of(report, str(KEY))] == ["cuda_graphs", "fused"]
     assert codes_of(report, "nothing") == ()
+
+
+def test_a_graph_is_asked_for_by_what_its_row_is_called() -> None:
+    """The terminal names graphs only so: `show --code multi.py:8` found none."""
+    report = keeping(stored("fused"), stored("cuda_graphs"), stored("fused", OTHER))
+    labels = graph_labels(report.graphs)
+    assert asked_code(report, labels[KEY]).key == KEY
+    assert asked_code(report, f"{labels[KEY]}=fused").candidate == "fused"
+    assert asked_code(report, labels[KEY][:-1]).key == KEY
+    with pytest.raises(UsageError, match="no graph with code") as caught:
+        asked_code(report, "other.py:1")
+    assert f"{KEY} ({labels[KEY]})" in str(caught.value.hint)
 
 
 def test_a_graph_is_asked_for_by_the_beginning_of_its_key_and_a_candidate() -> None:

@@ -93,6 +93,12 @@ def test_a_numbered_gpu_is_chosen_through_the_environment() -> None:
     assert "CUDA_VISIBLE_DEVICES=3" in str(caught.value.hint)
 
 
+def test_a_storage_among_the_inputs_is_moved_by_what_it_has_in_place_of_to() -> None:
+    storage = torch.ones(3).untyped_storage()
+    (moved,) = Workload.of(nn.Identity(), (storage,), device="cpu").args
+    assert moved.tolist() == storage.tolist()
+
+
 def test_moving_keeps_the_structure_and_moves_a_shared_tensor_once() -> None:
     pair = namedtuple("pair", "first second")
     x = torch.ones(2, requires_grad=True)

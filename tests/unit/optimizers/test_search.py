@@ -15,8 +15,9 @@ from analyzer.core.trial import RegionTime, Trial, TrialOutcome
 from analyzer.core.verdict import Bound
 from analyzer.derive.compare import MIN_CHANGE
 from optimizers.candidates.base import Axis
+from optimizers.pace import Pace, Proposal
 from optimizers.search import AT_ONCE, MAX_REFINED, Aims, search
-from optimizers.trials import Choices, Found, JointTrial, Outline, Target, is_faster, speedup
+from optimizers.trials import CandidateTrial, Choices, Found, JointTrial, Outline, Target, is_faster, speedup
 from optimizers.worth import MAX_GRAPHS, worth_trying
 from tests.unit.optimizers.fake_lab import (
     ALL,
@@ -549,6 +550,20 @@ def test_what_a_candidate_took_on_one_graph_is_expected_of_the_next() -> None:
     lab = FakeLab(cost, left=60.0)
     found = find((a_target("a", share=0.9, starved=0.4),), lab, CUDA_GRAPHS, FROZEN)
     assert outcomes(found)["a", "frozen+cuda_graphs"] is TrialOutcome.UNTRIED
+
+
+@pytest.mark.parametrize(("compile_s", "at_most", "at_least"), [(20.0, 45.0, 30.0), (0.5, 10.1, 9.9), (0.25, 5.1, 4.9)])
+def test_a_part_that_every_graph_takes_is_not_expected_to_grow_with_the_graph(
+    compile_s: float, at_most: float, at_least: float
+) -> None:
+    """The C++ wrapper took 10 s on a graph of half a second, and was then expected to take 6 min on one of 18 s."""
+    (contender,) = kit(CPP_WRAPPER).single
+    small, other = (replace(a_target("a"), compile_s=seconds) for seconds in (0.5, compile_s))
+    contender = replace(contender, compile_ratio=1.5, once_s=0.0)
+    pace = Pace()
+    trial = replace(measured(MS), compile_ns=10 * 10**9)
+    pace.learn(small, contender, CandidateTrial("a", contender.id, None, trial))
+    assert at_least <= pace.compile_s(Proposal(other, contender)) <= at_most
 
 
 # -- samples ----------------------------------------------------------------------------------------------------------

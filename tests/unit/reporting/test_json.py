@@ -302,3 +302,19 @@ def test_what_to_type_next_names_the_folder_where_the_report_lies(
     assert report_at(here) == again
     write_report(dataclasses.replace(stays, next_command="analyze dashboard gone"), here / "kept.json")
     assert report_at(here / "kept.json").next_command == "analyze dashboard gone", "no run lies there"
+
+
+@pytest.mark.parametrize("number", [10**400, 2**63, -(2**63) - 1])
+def test_a_number_that_no_clock_counts_to_is_refused(number: int) -> None:
+    """`show --format html` of a report with a step of 10^400 ns ended with an OverflowError."""
+    hostile = _json(a_report())
+    hostile["warmup_ns"] = [number]
+    with pytest.raises(UnreadableFileError, match="beyond 64 bits"):
+        decode_report(json.dumps(hostile).encode(), "report.json")
+
+
+def test_digits_in_a_text_and_the_largest_numbers_are_read() -> None:
+    fine = _json(a_report())
+    fine["headline"] = f"graph {10**30}, {2**64}"
+    fine["warmup_ns"] = [2**63 - 1]
+    assert decode_report(json.dumps(fine).encode(), "report.json").warmup_ns == (2**63 - 1,)
