@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Final, assert_never
+from typing import Final
 
 from analyzer.core.budget import Budget
 from analyzer.core.graphs import Direction, GapKey, GraphKey, Region, SourceLine
@@ -15,6 +15,8 @@ from analyzer.core.verdict import Bound, Verdict
 from analyzer.reporting.plain_text import file_name, plain
 
 EAGER: Final = "eager"
+
+_SUFFIXES: Final = {Direction.INFERENCE: "", Direction.FORWARD: " fwd", Direction.BACKWARD: " bwd"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,16 +69,7 @@ def graph_label(graph: GraphReport) -> str:
     """`model.py:41`, with `fwd` or `bwd` for the halves of a training graph."""
     if graph.label is not None:
         return plain(graph.label, 120)
-    match graph.key.direction:
-        case Direction.INFERENCE:
-            suffix = ""
-        case Direction.FORWARD:
-            suffix = " fwd"
-        case Direction.BACKWARD:
-            suffix = " bwd"
-        case _:
-            assert_never(graph.key.direction)
-    return (place(graph.where) if graph.where else _nameless(graph)) + suffix
+    return (place(graph.where) if graph.where else _nameless(graph)) + _SUFFIXES[graph.key.direction]
 
 
 def _nameless(graph: GraphReport) -> str:
@@ -129,6 +122,20 @@ def graph_labels(graphs: Sequence[GraphReport]) -> dict[GraphKey, str]:
         + (f" [{plain(g.compile_ids[0], 20)}]" if counts[graph_label(g)] > 1 and g.compile_ids else "")
         for g in graphs
     }
+
+
+def tried_labels(graphs: Sequence[GraphReport]) -> dict[GraphKey, str]:
+    """What each graph is called where its candidates stand: forward and backward of one are tried together, and what
+    was measured is of both.
+    """
+    labels = {g.key: graph_label(g) for g in graphs} | graph_labels([g for g in graphs if g.is_in_step])
+    halves = Counter(key.digest for key in labels)
+    return {key: _of_both(label, key) if halves[key.digest] > 1 else label for key, label in labels.items()}
+
+
+def _of_both(label: str, key: GraphKey) -> str:
+    half = _SUFFIXES[key.direction]
+    return " fwd + bwd".join(label.rsplit(half, 1)) if half else label
 
 
 def _graph_row(graph: GraphReport, whole_ns: int | None, label: str) -> RegionRow:

@@ -11,13 +11,13 @@ from rich.text import Text
 
 from analyzer.core import quantities
 from analyzer.core.budget import Budget, Part
-from analyzer.core.report import DEFAULT_PLAN, CandidateReport, GraphReport, PlanTrial, Report
+from analyzer.core.report import DEFAULT_PLAN, CandidateReport, PlanTrial, Report
 from analyzer.core.trial import TrialOutcome
 from analyzer.reporting.budget_bar import letter, parts_in, segments
 from analyzer.reporting.fitted_table import Cell, Column, bare_table, fitted_table
 from analyzer.reporting.plain_text import plain
 from analyzer.reporting.report_text import changes_meaning, error_text, off_text, plan_error, plan_memory, plan_speed
-from analyzer.reporting.rows import RegionRow, graph_label, region_rows, verdict_text
+from analyzer.reporting.rows import RegionRow, graph_label, region_rows, tried_labels, verdict_text
 
 MAX_ROWS: Final = 24
 """Regions in the table: a screen. A model with a break in every line has hundreds; the rest are one row, summed."""
@@ -105,7 +105,8 @@ def prediction_table(report: Report, width: int) -> list[RenderableType]:
         return []
     # What keeps the meaning is held to eager's own error, and its error stands with the whole model.
     titles = ("predicted", "measured", "off", *(("error",) if any(changes_meaning(c) for _, c in pairs) else ()))
-    lines = [_prediction_cells(graph, candidate)[: 2 + len(titles)] for graph, candidate in pairs[:MAX_PREDICTIONS]]
+    labels = tried_labels(report.graphs)
+    lines = [_prediction_cells(labels[g.key], c)[: 2 + len(titles)] for g, c in pairs[:MAX_PREDICTIONS]]
     figures = (Column(title, 9, is_number=True) for title in titles)
     table = fitted_table((Column("  graph"), Column("candidate", 16, most=_PREDICTED), *figures), lines, width)
     more = len(pairs) - MAX_PREDICTIONS
@@ -114,10 +115,10 @@ def prediction_table(report: Report, width: int) -> list[RenderableType]:
     return [head, table, *tail]
 
 
-def _prediction_cells(graph: GraphReport, candidate: CandidateReport) -> tuple[str, ...]:
+def _prediction_cells(label: str, candidate: CandidateReport) -> tuple[str, ...]:
     predicted, measured = candidate.predicted_ns, candidate.measured_ns
     return (
-        f"  {graph_label(graph)}",
+        f"  {label}",
         plain(candidate.candidate),
         quantities.milliseconds(predicted),
         quantities.milliseconds(measured),

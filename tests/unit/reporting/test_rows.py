@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from analyzer.core.graphs import Direction, GapKey
 from analyzer.core.verdict import Bound
-from analyzer.reporting.rows import region_rows, verdict_text
+from analyzer.reporting.rows import region_rows, tried_labels, verdict_text
 from tests.reports import MS, a_budget, a_gap, a_graph, a_key, a_report, a_verdict
 
 
@@ -34,6 +34,15 @@ def test_a_gap_after_a_graph_that_is_not_in_the_report_is_still_a_row() -> None:
 def test_the_halves_of_a_training_graph_are_told_apart() -> None:
     graphs = (a_graph("m.py:1", 1, direction=Direction.FORWARD), a_graph("m.py:1", 1, direction=Direction.BACKWARD))
     assert _labels(graphs=graphs, eager_gaps=()) == ["m.py:1 fwd", "m.py:1 bwd"]
+
+
+def test_candidates_of_both_halves_stand_under_the_name_of_both() -> None:
+    """1.03 ms of a C++ wrapper stood under `multi.py:13 bwd`, whose row had 0.59: it was of 0.36 + 0.59."""
+    forward, backward = Direction.FORWARD, Direction.BACKWARD
+    twin = [a_graph("a fwd.py:1", n, direction=half) for n in (1, 2) for half in (forward, backward)]
+    assert set(tried_labels(twin).values()) == {"a fwd.py:1 fwd + bwd [0/0]", "a fwd.py:1 fwd + bwd [1/0]"}
+    alone = (a_graph("m.py:1", 1, direction=forward), a_graph("m.py:2", 2), a_graph("m.py:2", 3, is_in_step=False))
+    assert list(tried_labels(alone).values()) == ["m.py:1 fwd", "m.py:2", "m.py:2"]
 
 
 def test_two_graphs_of_one_line_are_told_apart_by_their_compile_id() -> None:
