@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import statistics
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Final
@@ -10,6 +11,7 @@ from typing import Final
 from analyzer.core.compared import Compared, ComparedRow, ComparedSide, Matched
 from analyzer.core.errors import GraphboundError, UnreadableFileError, UsageError
 from analyzer.core.graphs import GraphKey
+from analyzer.core.quantities import durations
 from analyzer.core.report import Report
 from analyzer.core.shell import shell_path
 from analyzer.derive.matching import Side, match, side
@@ -29,6 +31,10 @@ AFTER: Final = "after.trace.json.gz"
 NO_KERNELS: Final = (
     "the recording {} has no rows of kernels: its times are those of operators on the host, beside those of a device"
 )
+
+UNEVEN: Final = 3.0
+"""Times the median step: of three recorded steps of one run one took 98 ms and the others 80 µs, and the same plan in
+another run was told to be 100 times as fast."""
 
 
 def compare_paths(before: str, after: str | None = None, reading: ReadSettings = DEFAULTS) -> Compared:
@@ -67,9 +73,20 @@ def compare_analyzed(before: Analyzed, after: Analyzed) -> Compared:
         notes = (*notes, NO_KERNELS.format("before" if before.attribution.is_host else "after"))
     elif device:
         notes = (*notes, "recorded on different devices: kernels are matched by operator, then by family")
+    if has_steps:
+        notes = (*notes, *_uneven("before", before.summary.steps_ns), *_uneven("after", after.summary.steps_ns))
     rows = match(left, right)
     unlike = (*device, *unlike_work(before.attribution, after.attribution), *unlike_rows(rows))
     return Compared(_told(before, left, has_steps), _told(after, right, has_steps), rows, notes, unlike=unlike)
+
+
+def _uneven(which: str, steps_ns: Sequence[int]) -> tuple[str, ...]:
+    """That an average of these steps is that of one of them."""
+    shortest, longest = min(steps_ns), max(steps_ns)
+    if longest <= UNEVEN * statistics.median_low(steps_ns):
+        return ()
+    times = durations((shortest, longest), separator=" to ")
+    return (f"the steps recorded {which} took {times}: their average, which is compared, is that of the longest",)
 
 
 def _report(path: str) -> Report | None:
@@ -125,6 +142,9 @@ def _trace_of(path: str) -> str:
 
 def _only_trace(folder: str) -> str:
     """The one trace of a folder that is no run folder. Raises UsageError where it has none, or several."""
+    if (Path(folder) / REPORT_FILE).is_file():
+        again = "run `analyze model.py` again; `analyze show` prints what this run measured"
+        raise UsageError(f"{folder} is a run folder without its traces, {BEFORE} and {AFTER}", hint=again)
     missing = f"{folder} is no run folder: it has neither {AFTER} nor {BEFORE}"
     try:
         traces = list_sources(folder).sources

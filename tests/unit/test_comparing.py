@@ -262,3 +262,29 @@ def test_a_trace_without_device_work_cannot_be_compared() -> None:
 )
 def test_a_kernel_of_any_vendor_is_of_the_family_of_its_work(kernel: str, what: str) -> None:
     assert family(kernel) == what
+
+
+def test_that_one_long_step_makes_the_average_is_said() -> None:
+    """A plan of 70 µs was told to be 0.01 times as fast as in another run, for a hiccup in one step of three."""
+
+    def steps(*microseconds: float) -> Recording:
+        run = Recording()
+        for us in microseconds:
+            with run.step(), run.op("aten::mm"):
+                run.launch("gemm", us=us)
+                run.synchronize()
+        return run
+
+    even = steps(500, 510, 900)
+    assert compared(even, even).notes == ()
+    (note,) = compared(even, steps(500, 50_000, 510)).notes
+    assert note.startswith("the steps recorded after took")
+    (note,) = compared(steps(500, 50_000), even).notes
+    assert note.startswith("the steps recorded before took")
+
+
+def test_a_run_folder_without_its_traces_is_said_to_be_one(tmp_path: Path) -> None:
+    write_report(a_report(), tmp_path / REPORT_FILE)
+    (tmp_path / "plan.json").write_text("{}")
+    with pytest.raises(UsageError, match="a run folder without its traces"):
+        compare_paths(str(tmp_path), str(tmp_path))
