@@ -18,10 +18,13 @@ _UNFINISHED: Final = ".part"
 
 @dataclass(frozen=True, slots=True)
 class Written:
-    """`events` of the recordings, ours apart; `sides` names them: `before, after`."""
+    """`events` of the recordings, ours apart; `sides` names them: `before, after`; `notes` are what of them is not
+    there.
+    """
 
     events: int
     sides: str
+    notes: tuple[str, ...] = ()
 
 
 def write_perfetto(target: Path, file: Path) -> Written:
@@ -40,7 +43,13 @@ def write_perfetto(target: Path, file: Path) -> Written:
         raise UnreadableFileError(f"{target}: there is no timeline in it", hint=reason)
     chunks = json_chunks([Exported(one, first_origin_ns(one)) for one in shown])
     _write(file, gzipped(chunks) if file.suffix == ".gz" else chunks)
-    return Written(sum(len(one.timeline.recording.trace) for one in shown), ", ".join(one.name for one in shown))
+    cut = (one.name for one in shown if one.timeline.recording.trace.facts.lacks_rows)
+    notes = (
+        *(f"{name}: the file is cut, and rows are missing from it" for name in cut),
+        *(f"{side.name}: {side.missing}" for side in data.sides if side.missing is not None),
+    )
+    events = sum(len(one.timeline.recording.trace) for one in shown)
+    return Written(events, ", ".join(one.name for one in shown), notes)
 
 
 def _write(file: Path, chunks: Iterator[bytes]) -> None:

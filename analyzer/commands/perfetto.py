@@ -28,6 +28,8 @@ def run(arguments: argparse.Namespace) -> ExitCode:
     written = write_perfetto(Path(arguments.path), Path(arguments.file))
     if sys.stderr is not None:
         told = f"{written.events:,} events ({written.sides}) written to {plain(arguments.file)}"
+        for note in written.notes:
+            print(f"note: {plain(note)}", file=sys.stderr)
         print(f"{told}: open it at ui.perfetto.dev", file=sys.stderr)
     return ExitCode.OK
 
