@@ -221,8 +221,9 @@ class _Mover:
                 return type(value)(self.move(v) for v in value)
             case dict():
                 return {key: self.move(v) for key, v in value.items()}
-            case torch.UntypedStorage():
-                return value.cuda() if self._device == "cuda" else value.cpu()
+            case torch.UntypedStorage():  # its `to` takes no device
+                move_to: Any = value.cuda if self._device == "cuda" else value.cpu
+                return move_to()
             case _ if not isinstance(value, type) and callable(getattr(value, "to", None)):
                 return value.to(self._device)
             case _:
