@@ -69,9 +69,10 @@ def _may_have_parts(path: str, tensor: torch.Tensor) -> bool:
 
 
 def _masks(tensor: torch.Tensor) -> tuple[torch.Tensor, ...]:
-    wide = torch.complex128 if tensor.is_complex() else torch.float64
-    values = computable(tensor.detach()).to(wide)
-    magnitude = torch.where(torch.isfinite(values), values.abs(), 0)
+    magnitude = computable(tensor.detach()).abs()
+    # A 300th of what a half holds may be less than it holds.
+    magnitude = magnitude.float() if magnitude.dtype.itemsize < torch.float32.itemsize else magnitude
+    magnitude = torch.where(torch.isfinite(magnitude), magnitude, 0)
     masks: list[torch.Tensor] = []
     while len(masks) < MOST_LEVELS:
         largest = magnitude.max()
