@@ -14,16 +14,14 @@ from collectors.effects import Results
 from collectors.kept_numbers import is_number
 from collectors.outputs import gpu_bytes
 from collectors.tensor_parts import computable
-from optimizers.allowances import FACTOR, allowed_for, as_far_as, floor
-from optimizers.drawn import no_draw
+from optimizers.allowances import FACTOR, NOISE, allowed_for, as_far_as, floor
+from optimizers.drawn import are_of_other_draws, no_draw, odd_draws
 from optimizers.likeness import (
     Sizes,
     all_finite,
-    distance,
     is_alike,
     is_whole,
     mismatch,
-    pairs,
     relative_error,
     same_specials,
     share_of_others,
@@ -48,19 +46,12 @@ AS_GOOD: Final = 1.5
 eager both are. MobileNetV2's first weight gradient came out 3.06 times as far off as eager's, by the same kernels in
 the default and in the plan, which was dropped for it. A half, as for the luck of few elements."""
 
-NOISE: Final = 10.0
-"""Times the size of the true values: eager's, computed in a narrower type, are then rounding alone; and times eager's
-size, which the noise of another order of additions stays within."""
-
 CANCELLED_EPS: Final = 512.0
 """Units of rounding of the largest result that a sum whose terms cancel may leave: the gradient of a convolution's
 bias before a batch norm, a sum of 784 elements, was 46 such units under torch.compile, 1 in eager, and is truly 0."""
 
 NOISE_SHARE: Final = 0.01
 """Of the largest result: beyond it a wider run that gives next to nothing is itself in doubt."""
-
-OF_ONE_SIZE: Final = 2.0
-"""Times the truth: two draws of the size of the truth are no further from it and from each other."""
 
 USELESS: Final = 0.9
 """A result of zeros is off by exactly 1: an allowance near that would let anything through. Where eager itself gets as
@@ -88,6 +79,8 @@ class Judge:
     """How far off the second of two equal eager runs is, tensor by tensor; empty: not asked."""
     drawn: frozenset[str] = frozenset()
     """What more seeds than `other_eager`'s showed to depend on random numbers."""
+    uneven: frozenset[str] = frozenset()
+    """Of which more seeds gave draws that have another size than two, or are turned otherwise."""
     uncompared: frozenset[str] = frozenset()
     """What eager's own runs give in other shapes, or otherwise each time: none of it is among the results here."""
     fixed: frozenset[str] = frozenset()
@@ -119,6 +112,8 @@ class Judge:
             wiser = wiser.without(unlike_in_kind(wiser.eager, wiser.asked(results)))
             known = wiser.asked(results)
             wiser = replace(wiser.shaken([known]), drawn=wiser.drawn | unlike(wiser.eager, known))
+            odd = odd_draws(known, wiser.eager, wiser.other_eager or wiser.eager)
+            wiser = replace(wiser, uneven=wiser.uneven | odd)
         return wiser
 
     def holding(self, elsewhere: Sequence[Results]) -> Judge:
@@ -150,12 +145,14 @@ class Judge:
             uncompared=self.uncompared.union(paths),
         )
 
-    def wrong_in(self, results: Results) -> frozenset[str]:
+    def wrong_in(self, results: Results, changes: Collection[str] = ()) -> frozenset[str]:
         """The paths at which these results are wrong, are missing, or are and should not be."""
         known = dict(self.asked(results))
         odd = unlike_in_kind(self.eager, tuple(known.items()))
         both = ((index, path) for index, (path, _) in enumerate(self.eager) if path not in odd)
-        return odd.union(path for index, path in both if not self._judge_one(index, path, known[path]).is_right)
+        return odd.union(
+            path for index, path in both if not self._judge_one(index, path, known[path], changes).is_right
+        )
 
     def drawn_anew(self, results: Results) -> tuple[str, ...]:
         """The paths of the whole numbers among these that are other random ones than eager's: nothing is said of their
@@ -256,7 +253,7 @@ class Judge:
         allowed = max(own, allowed_for(changes))
         odd = None
         if is_drawn:
-            odd = no_draw(tensor, eager, spread) if eager_error < OF_ONE_SIZE else None
+            odd = no_draw(tensor, eager, spread) if path not in self.uneven else None
         elif self._is_chaotic(index):
             odd = _of_another_size(tensor, (size(eager), size(truth)))
         else:
@@ -359,7 +356,7 @@ def judge_of(runs: tuple[Results, Results, Results], kind: AccuracyReference, wi
     left_out = unsteady(eager, again) | unlike_in_kind(eager, other)
     again, other = without(again, left_out), without(other, left_out)
     judge = Judge(kind, wide, eager).without(left_out)
-    is_random = _are_of_other_draws(judge.eager, again, other)
+    is_random = are_of_other_draws(judge.eager, again, other)
     judge = judge.by_parts()
     again, other = judge.asked(again), judge.asked(other)
     pairs_of_runs = zip(judge.eager, again, strict=True)
@@ -368,15 +365,6 @@ def judge_of(runs: tuple[Results, Results, Results], kind: AccuracyReference, wi
         for index, ((_, own), (_, tensor)) in enumerate(pairs_of_runs)
     )
     return replace(judge, other_eager=other if is_random else None, is_random=is_random, repeat_errors=repeated)
-
-
-def _are_of_other_draws(eager: Results, again: Results, other: Results) -> bool:
-    """Whether another seed changes more than the order of additions, which atomics change from run to run."""
-    repeats = dict(again)
-    return any(
-        not is_alike(own, drawn) and distance(own, drawn) > NOISE * distance(own, repeats[path])
-        for path, (own, drawn) in pairs(eager, other)
-    )
 
 
 def accused(accuracy: Accuracy | None) -> Accuracy | None:

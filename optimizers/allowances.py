@@ -32,6 +32,10 @@ distribution with n and n degrees of freedom, its root): of a scalar loss, 3 wou
 FEW_LIMIT: Final = 0.05
 """Beyond it luck excuses nothing: half of a mean in bfloat16 was within 1500 times eager's error."""
 
+NOISE: Final = 10.0
+"""Times the size of the true values: eager's, computed in a narrower type, are then rounding alone; and times eager's
+size, which the noise of another order of additions stays within."""
+
 ROUNDING: Final = {"tf32": 2.0**-11, "bf16": 2.0**-8, "int8": 2.0**-7, "fp8": 2.0**-4}
 """Half the distance of two neighbours, relative to them: what bringing a number to the narrower type costs at most
 (`torch.finfo(...).eps / 2`; TF32 keeps 10 bits of mantissa, int8 127 steps to the largest of a row)."""

@@ -142,3 +142,38 @@ def test_a_gradient_that_eager_itself_does_not_pin_down_is_judged_by_its_size(sh
     assert found.is_right is is_right
     assert found.error > 0.9
     assert [note for note in judge.notes if note.startswith("grad:fine: rounding the model's weights otherwise")]
+
+
+class LeavesLayersOut(torch.nn.Module):
+    """Each of its layers in half of its steps: of a layer's gradient a draw has all or nothing."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.layers = torch.nn.ModuleList(torch.nn.Linear(16, 16) for _ in range(12))
+
+    def forward(self, x: torch.Tensor, sign: float = 1.0) -> torch.Tensor:
+        for layer in self.layers:
+            if torch.rand(()) < 0.5:
+                x = x + torch.tanh(sign * layer(x))
+        return x
+
+
+@pytest.mark.parametrize("seed", range(2))
+def test_a_step_that_leaves_other_layers_out_is_right(seed: int) -> None:
+    work = a_workload(LeavesLayersOut(), torch.randn(32, 16), mode=Mode.TRAINING)
+    model, state = work.model, State(work)
+    judge = StepJudge(lambda event: None)
+    judge.prepare(Stepper(work, model, state))
+
+    def drawing_otherwise(x: torch.Tensor) -> torch.Tensor:
+        torch.rand(seed + 1)
+        result: torch.Tensor = model(x)
+        return result
+
+    found = judge.accuracy(Stepper(work, drawing_otherwise, state))
+    assert found is not None
+    assert found.is_right
+    assert found.is_random
+    half = judge.accuracy(Stepper(work, lambda x: drawing_otherwise(x) * 0, state))
+    assert half is not None
+    assert not half.is_right

@@ -46,6 +46,16 @@ def test_of_few_elements_and_of_another_shape_nothing_is_said() -> None:
     assert no_draw(COMMON * 9, COMMON[0], COMMON[0]) is None
 
 
+def test_a_layer_that_some_seeds_leave_out_is_no_wrong_result() -> None:
+    judge = a_judge(0.3)
+    none = (("output", COMMON * 0),)
+    assert not judge.judge(none).is_right
+    wiser = judge.seeded([(("output", draw(4)),), none])
+    assert wiser.uneven == {"output"}
+    assert wiser.judge(none).is_right
+    assert not judge.seeded([(("output", draw(4)),)]).judge(none).is_right
+
+
 def test_draws_of_other_sizes_are_asked_for_no_size() -> None:
     eager, other = (("output", COMMON),), (("output", COMMON * 9),)
     judge = judge_of((eager, eager, other), AccuracyReference.EAGER, None)
