@@ -76,12 +76,12 @@ def _masks(tensor: torch.Tensor) -> tuple[torch.Tensor, ...]:
     masks: list[torch.Tensor] = []
     while len(masks) < MOST_LEVELS:
         largest = magnitude.max()
-        below = (magnitude > 0) & (magnitude <= largest / FAR)
-        between = (magnitude > largest / FAR) & (magnitude < largest / NEAR)
+        small = magnitude <= largest / FAR
+        below, between = small & (magnitude > 0), ~small & (magnitude < largest / NEAR)
         count, stray = torch.stack((below.sum(), between.sum())).tolist()
         if count < LEAST or stray > STRAY * count:
             break
-        masks.append(magnitude <= largest / FAR)
+        masks.append(small & masks[-1] if masks else small)
         magnitude = torch.where(below, magnitude, 0)
     return tuple(masks)
 

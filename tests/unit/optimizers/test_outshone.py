@@ -45,6 +45,9 @@ def test_a_mask_within_a_mask_has_parts_of_its_own() -> None:
     eager = masked(LOGITS).masked_fill(torch.arange(100) < 2, 1e4)
     names = [path for path, _ in a_judge(eager).eager]
     assert names == ["output", REST, f"{REST} but for its largest values"]
+    parts = dict(a_judge(eager).eager)
+    assert parts[REST].abs().max() == 1e4
+    assert parts[f"{REST} but for its largest values"].abs().max() < 10
     wrong = masked(-LOGITS).masked_fill(torch.arange(100) < 2, 1e4)
     assert not a_judge(eager).judge((("output", wrong),)).is_right
 
