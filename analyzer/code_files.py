@@ -88,10 +88,7 @@ def asked_code(report: Report, asked: str) -> StoredCode:
         raise UsageError("this run keeps no generated code", hint="`analyze model.py` keeps it where Inductor gave it")
     if len(keys) != 1:
         found = "more than one graph begins" if keys else "no graph with code begins"
-        labels = {
-            str(key): label
-            for key, label in graph_labels([graph for graph in report.graphs if graph.is_in_step]).items()
-        }
+        labels = _row_names(report)
         there = keys or _keys_that_begin(report.generated_code, "")
         named = ", ".join(f"{key} ({labels[key]})" if key in labels else key for key in there)
         raise UsageError(f"{found} with {graph!r}", hint=f"name one of {named}")
@@ -105,12 +102,8 @@ def asked_code(report: Report, asked: str) -> StoredCode:
 
 def _keys_called(report: Report, begin: str) -> list[str]:
     """The graphs with code whose rows are called so; where none is, those whose names begin so."""
-    kept = {code.key for code in report.generated_code}
-    labels = {
-        str(key): label
-        for key, label in graph_labels([graph for graph in report.graphs if graph.is_in_step]).items()
-        if key in kept
-    }
+    kept = {str(code.key) for code in report.generated_code}
+    labels = {key: label for key, label in _row_names(report).items() if key in kept}
     exact = [key for key, label in labels.items() if label == begin]
     return exact or [key for key, label in labels.items() if label.startswith(begin)]
 

@@ -255,7 +255,7 @@ class Judge:
         if is_drawn:
             odd = no_draw(tensor, eager, spread) if path not in self.uneven else None
         elif self._is_chaotic(index):
-            odd = _of_another_size(tensor, (size(eager), size(truth)))
+            odd = _of_another_size(tensor, (self.sizes.of(self.eager[index]), size(truth)))
         else:
             allowed = min(allowed, USELESS)
         return Accuracy(
@@ -293,14 +293,15 @@ class Judge:
         """Whether eager's values are nothing but rounding (the gradient of a bias before a batch norm is 0), small
         beside the other results, and these are no larger than such noise can be.
         """
-        wide = self.reference[index][1] if self.reference is not None else None
-        if wide is None or wide.is_meta or wide.shape != eager.shape or not all_finite(wide):
+        if self.reference is None:
+            return False
+        wide = self.reference[index][1]
+        if wide.is_meta or wide.shape != eager.shape or not all_finite(wide):
             return False
         noise = self.sizes.of(self.eager[index])
         if noise <= NOISE * size(wide):
             return False
         # Last, as it reads every other result, and few come so far.
-        assert self.reference is not None
         rounding = max(torch.finfo(tensor.dtype).eps, self.sizes.typical_error(self.eager, self.reference))
         others = ((path, one) for path, one in self.eager if not (is_whole(one) or one.is_meta or is_number(path)))
         sizes = map(self.sizes.of, others)

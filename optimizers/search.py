@@ -109,9 +109,9 @@ class _Search:
         """One candidate for each graph before the second for any: where time runs out, no graph is left with nothing.
         Of one rank, what is known to promise something before what has to show it.
         """
-        rank, (target, contender) = ranked[0], (ranked[1].target, ranked[1].contender)
-        overdue = is_overdue(target, contender, self._of(target), self._gain)
-        return not overdue, rank, not is_promising(target, contender)
+        rank, one = ranked
+        overdue = is_overdue(one.target, one.contender, self._of(one.target), self._gain)
+        return not overdue, rank, not is_promising(one.target, one.contender)
 
     def _is_worth(self, target: Target, contender: Contender) -> bool:
         """Whether it is to be tried; its trial says why, where it is not."""

@@ -5,9 +5,11 @@ from __future__ import annotations
 import gzip
 import re
 import zipfile
+from collections.abc import Callable
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
+from benchmarks.verdicts.store import write
 from tests.golden.record import MAX_BYTES
 
 MACHINES_FOLDER: Final = re.compile(rb"[\" ]/(?:tmp|home|root|work|mnt|usr|opt)/")
@@ -19,6 +21,15 @@ def zip_traces(target: Path, folder: Path) -> Path:
         for path in sorted((folder / "traces").glob("*.gz")):
             archive.write(path, f"traces/{path.name}")
     return target
+
+
+def unpack(golden: Path, file: Path, traces: Path, load: Callable[[Path], Any]) -> None:
+    """What a golden was cut from, as recording wrote it: `file` and its traces. Leaves one that is there as it is."""
+    if file.exists():
+        return
+    file.parent.mkdir(parents=True, exist_ok=True)
+    zip_traces(traces, golden)
+    write(load(golden), file)
 
 
 def packed_files(folder: Path) -> list[Path]:

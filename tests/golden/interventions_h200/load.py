@@ -13,8 +13,8 @@ from typing import Final
 
 from benchmarks.verdicts.record_interventions import FILE, TRACES
 from benchmarks.verdicts.recorded import InterventionRecording, Machine, ModelRun, ScaledRuns
-from benchmarks.verdicts.store import read, write
-from tests.golden.archive import zip_traces
+from benchmarks.verdicts.store import read
+from tests.golden.archive import unpack
 
 HERE: Final = Path(__file__).resolve().parent
 
@@ -29,12 +29,7 @@ def load(folder: Path = HERE) -> InterventionRecording:
 
 
 def main(golden: Path, recording: Path) -> None:
-    """Leaves a recording that is there as it is."""
-    if (recording / FILE).exists():
-        return
-    recording.mkdir(parents=True, exist_ok=True)
-    zip_traces(recording / TRACES, golden)
-    write(load(golden), recording / FILE)
+    unpack(golden, recording / FILE, recording / TRACES, load)
 
 
 if __name__ == "__main__":
